@@ -1,0 +1,191 @@
+"""Images: pixels in [0, 1] with ids and a content hash, checked once, at the door."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+
+
+class Images:
+    """A set of equally sized images: `pixels` is float32 in [0, 1], N x C x H x W.
+
+    Sets read from 8-bit files stay 8-bit in memory; `pixels` is then made on each access, exactly values / 255.
+    """
+
+    def __init__(self, pixels: Tensor, ids: Iterable[object] = (), name: str = "images") -> None:
+        _check_pixels(pixels)
+        self._stored = pixels.detach().to(torch.float32).contiguous()
+        self.ids = _check_ids(ids, len(pixels))
+        self.name = name  # where they came from, for headings and records
+
+    @classmethod
+    def from_uint8(cls, values: Tensor, ids: Iterable[object] = (), name: str = "images") -> Images:
+        """Images from 8-bit values in 0..255, said to be so by the caller; they are kept as bytes."""
+        if values.dtype != torch.uint8:
+            raise InputError(f"from_uint8 takes 8-bit values, got {values.dtype}.")
+        _check_shape(values)
+        images = cls.__new__(cls)
+        images._stored = values.contiguous()
+        images.ids = _check_ids(ids, len(values))
+        images.name = name
+        return images
+
+    @classmethod
+    def of(cls, data: Any, *, ids: Iterable[object] = (), name: str = "images") -> Images:
+        """Make Images from Images, a tensor, an array, a torch Dataset, or a sequence of PIL images or arrays."""
+        if isinstance(data, Images):
+            return data
+        if isinstance(data, (str, bytes)):
+            raise InputError(f"Expected images, got the text {data!r}; recollect.load({data!r}) opens a source.")
+        return cls(data if isinstance(data, Tensor) else _tensor_of(data), ids, name)
+
+    @property
+    def pixels(self) -> Tensor:
+        """All pixels as float32 in [0, 1]."""
+        return self._stored if self._stored.is_floating_point() else self._stored.to(torch.float32) / 255
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+        c, h, w = self._stored.shape[1:]
+        return c, h, w
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of shape and float32 pixels: equal exactly when the pixels are, however they are stored."""
+        digest = hashlib.sha256(repr(tuple(self._stored.shape)).encode())
+        for start in range(0, len(self), 1024):  # in slices, so that 8-bit sets are never all floats at once
+            digest.update(self[start : start + 1024].pixels.cpu().numpy().tobytes())
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __getitem__(self, index: Any) -> Images:
+        """The images at a position, a slice, a list of positions or a boolean mask; still Images."""
+        positions = np.atleast_1d(np.arange(len(self))[index])
+        some = object.__new__(Images)
+        whole = isinstance(index, slice)
+        some._stored = self._stored[index] if whole else self._stored[torch.from_numpy(positions)]
+        some.ids = tuple(self.ids[p] for p in positions)
+        some.name = self.name
+        if not len(some):
+            raise InputError(f"That selection leaves none of the {len(self)} images.")
+        return some
+
+    def __repr__(self) -> str:
+        size = "x".join(map(str, self.shape))
+        return f"Images({self.name!r}, {len(self)} of {size}, sha256 {self.hash[:12]})"
+
+
+def _check_ids(ids: Iterable[object], count: int) -> tuple[str, ...]:
+    ids = tuple(str(i) for i in ids) or tuple(str(i) for i in range(count))
+    if len(ids) != count:
+        raise InputError(f"{len(ids)} ids were given for {count} images; give one id an image.")
+    if len(set(ids)) != count:
+        twice = Counter(ids).most_common(1)[0][0]
+        raise InputError(f"Ids must be different, but {twice!r} stands for more than one image.")
+    return ids
+
+
+def _check_shape(pixels: Tensor) -> None:
+    if not isinstance(pixels, Tensor):
+        raise InputError(f"Pixels must be a tensor, not {type(pixels).__name__}; Images.of() takes other forms.")
+    if pixels.ndim != 4:
+        raise InputError(
+            f"Images need four dimensions, N x C x H x W; got shape {tuple(pixels.shape)}."
+            + (" Add the missing ones, for example pixels[None] for one image." if pixels.ndim == 3 else "")
+        )
+    if 0 in pixels.shape:
+        raise InputError(f"There are no images here: shape {tuple(pixels.shape)} is empty.")
+    if pixels.shape[1] not in (1, 3):
+        hint = " They look channels-last: use pixels.permute(0, 3, 1, 2)." if pixels.shape[3] in (1, 3) else ""
+        raise InputError(f"Expected 1 or 3 channels, found {pixels.shape[1]} in shape {tuple(pixels.shape)}.{hint}")
+
+
+def _check_pixels(pixels: Tensor) -> None:
+    _check_shape(pixels)
+    if not pixels.is_floating_point():
+        hint = "; if this is 0-255 data, divide by 255" if pixels.dtype == torch.uint8 else ""
+        raise InputError(f"Pixels must be floating point in [0, 1], got {pixels.dtype}{hint}.")
+    finite = torch.isfinite(pixels)
+    if not bool(finite.all()):
+        first = int((~finite).flatten(1).any(1).nonzero()[0])
+        raise InputError(
+            f"Pixels must be finite: {int((~finite).sum())} are NaN or infinite, the first in image {first}."
+        )
+    low, high = float(pixels.min()), float(pixels.max())
+    if low < 0 or high > 1:
+        raise InputError(f"Pixels must lie in [0, 1]; found [{low:.4g}, {high:.4g}]. {_range_hint(low, high)}")
+
+
+def _range_hint(low: float, high: float) -> str:
+    if 0 <= low and 1.5 < high <= 255:
+        return "This looks like 0-255 data: divide by 255."
+    if -1 <= low < 0 and high <= 1:
+        return "This looks like [-1, 1] data: use (pixels + 1) / 2."
+    return "This looks normalised: undo it (pixels * std + mean) or clamp."
+
+
+def _tensor_of(data: Any) -> Tensor:
+    if isinstance(data, np.ndarray):
+        if data.dtype == object:
+            raise InputError("An array of objects holds images of mixed sizes; give one size, or resize first.")
+        return _channels_first(data)
+    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+        raise InputError(
+            f"Cannot make images of {type(data).__name__}: give an array, a tensor, a Dataset or a list of images."
+        )
+    if len(data) == 0:
+        raise InputError("There are no images here: the set is empty.")
+    singles = [_single(data[i], i) for i in range(len(data))]
+    shapes = {tuple(s.shape) for s in singles}
+    if len(shapes) > 1:
+        listed = ", ".join("x".join(map(str, s)) for s in sorted(shapes)[:4])
+        raise InputError(f"Images differ in size ({listed}); give images of one size, or resize them first.")
+    return torch.stack(singles)
+
+
+def _single(item: Any, position: int) -> Tensor:
+    """One image as C x H x W. PIL images have a defined range, so they alone are scaled."""
+    if isinstance(item, (tuple, list)) and len(item) > 0 and not np.isscalar(item[0]):
+        item = item[0]  # a Dataset's (image, label)
+    if hasattr(item, "getbands"):  # a PIL image, without importing PIL
+        return _channels_first(pil_values(item).astype(np.float32) / 255)
+    single = _channels_first(item) if isinstance(item, np.ndarray) else item
+    if not isinstance(single, Tensor):
+        raise InputError(f"Item {position} is a {type(item).__name__}; expected a PIL image, an array or a tensor.")
+    if single.ndim != 3:
+        raise InputError(f"Image {position} has shape {tuple(item.shape)}; expected C x H x W.")
+    return single
+
+
+def pil_values(image: Any) -> np.ndarray:
+    """The 8-bit values of a PIL image, H x W (grey) or H x W x 3; what cannot be read exactly is refused."""
+    if image.mode in ("L", "RGB"):
+        return np.asarray(image)
+    if image.mode[0] in "IF":
+        raise InputError(f"An image of mode {image.mode} has more than 8 bits a value; convert it to 8 bits first.")
+    if "A" in image.getbands() or "transparency" in image.info:
+        alpha = np.asarray(image.convert("RGBA"))[..., 3]
+        if alpha.min() < 255:
+            raise InputError("An image is partly transparent, so its colours are undefined; flatten it first.")
+    return np.asarray(image.convert("L" if image.mode in ("1", "LA") else "RGB"))
+
+
+def _channels_first(array: np.ndarray) -> Tensor:
+    """As a tensor, with trailing channels moved to the front (arrays and files mostly store them last)."""
+    if array.ndim == 2:  # one grey image
+        array = array[None]
+    if array.ndim >= 3 and array.shape[-1] in (1, 3) and array.shape[-3] not in (1, 3):
+        array = np.moveaxis(array, -1, -3)
+    return torch.from_numpy(np.ascontiguousarray(array))
