@@ -88,13 +88,13 @@ class Images:
 
 
 def _check_ids(ids: Iterable[object], count: int) -> tuple[str, ...]:
-    ids = tuple(str(i) for i in ids) or tuple(str(i) for i in range(count))
-    if len(ids) != count:
-        raise InputError(f"{len(ids)} ids were given for {count} images; give one id an image.")
-    if len(set(ids)) != count:
-        twice = Counter(ids).most_common(1)[0][0]
+    names = tuple(str(i) for i in ids) or tuple(str(i) for i in range(count))
+    if len(names) != count:
+        raise InputError(f"{len(names)} ids were given for {count} images; give one id an image.")
+    if len(set(names)) != count:
+        twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"Ids must be different, but {twice!r} stands for more than one image.")
-    return ids
+    return names
 
 
 def _check_shape(pixels: Tensor) -> None:
@@ -129,7 +129,7 @@ def _check_pixels(pixels: Tensor) -> None:
 
 
 def _range_hint(low: float, high: float) -> str:
-    if 0 <= low and 1.5 < high <= 255:
+    if low >= 0 and 1.5 < high <= 255:
         return "This looks like 0-255 data: divide by 255."
     if -1 <= low < 0 and high <= 1:
         return "This looks like [-1, 1] data: use (pixels + 1) / 2."

@@ -1,0 +1,41 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test test-slow test-gpu lint types format clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Recollect needs Python 3.11 or later; name one with make PYTHON=python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing what is missing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report (about two minutes)
+	@$(BIN)/recollect demo
+
+test: $(READY) ## Run the tests
+	@$(BIN)/python -m pytest -n 2
+
+test-slow: $(READY) ## Run the tests that take minutes
+	@$(BIN)/python -m pytest -m slow
+
+test-gpu: $(READY) ## Run the tests that need a CUDA device
+	@$(BIN)/python -m pytest -m gpu
+
+lint: $(READY) ## Check style
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(READY) ## Check types
+	@$(BIN)/mypy
+
+format: $(READY) ## Format the code
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build *.egg-info

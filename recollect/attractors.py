@@ -1,0 +1,165 @@
+"""The autoencoder around a point: fixed-point error, Jacobian spectrum, and the proximal test of Theorem 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+from recollect.precision import as_judged
+
+Autoencoder = Callable[[Tensor], Tensor]
+DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, only products with it
+
+
+def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
+    """Per image the MSE between it and its image under f: zero at a fixed point."""
+    with torch.no_grad(), as_judged(f):
+        return (f(images) - images).double().flatten(1).square().mean(1)
+
+
+def spectral_radius(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> float:
+    """The largest eigenvalue magnitude of the Jacobian at one image; below 1 a fixed point is an attractor."""
+    with as_judged(f):
+        jacobian = Jacobian(f, image)
+        if jacobian.size <= DENSE_LIMIT:
+            return float(np.abs(np.linalg.eigvals(jacobian.dense())).max())
+        from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+
+        operator = LinearOperator((jacobian.size,) * 2, matvec=jacobian.times, dtype=np.float64)
+        start = np.random.default_rng(seed).standard_normal(jacobian.size)
+        try:
+            values = eigs(operator, k=1, which="LM", v0=start, tol=tolerance, return_eigenvectors=False)
+        except ArpackNoConvergence as unfinished:
+            values = unfinished.eigenvalues
+            if not len(values):
+                return _power_iteration(jacobian, start)
+        return float(np.abs(values).max())
+
+
+@dataclass(frozen=True)
+class ProximalTest:
+    """What Theorem 1 asks of a Jacobian, and what was found."""
+
+    asymmetry: float  # |J - J^T| / |J|: 0 for a symmetric Jacobian
+    lowest: float  # extreme eigenvalues of the symmetric part
+    highest: float
+    tolerance: float
+    method: str  # "dense" or "iterative"
+
+    @property
+    def symmetric(self) -> bool:
+        return self.asymmetry <= self.tolerance
+
+    @property
+    def eigenvalues_in_unit_interval(self) -> bool:
+        return self.lowest >= -self.tolerance and self.highest <= 1 + self.tolerance
+
+    @property
+    def passed(self) -> bool:
+        return self.symmetric and self.eigenvalues_in_unit_interval
+
+    def __str__(self) -> str:
+        verdict = "acts as a proximity operator here" if self.passed else "is no proximity operator"
+        return (
+            f"The autoencoder {verdict}: asymmetry {self.asymmetry:.2g}, "
+            f"eigenvalues in [{self.lowest:.4f}, {self.highest:.4f}] ({self.method})."
+        )
+
+
+def proximal_test(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> ProximalTest:
+    """Is the Jacobian at one image symmetric with eigenvalues in [0, 1], as a proximity operator's is?"""
+    with as_judged(f):
+        jacobian = Jacobian(f, image)
+        if jacobian.size <= DENSE_LIMIT:
+            return _dense_test(jacobian.dense(), tolerance)
+        return _iterative_test(jacobian, tolerance, seed)
+
+
+def firmly_nonexpansive(f: Autoencoder, a: Tensor, b: Tensor, *, tolerance: float = 1e-6) -> Tensor:
+    """Per pair: |f(a) - f(b)|^2 <= <f(a) - f(b), a - b>, up to `tolerance` times |a - b|^2."""
+    if a.shape != b.shape:
+        raise InputError(f"Pairs need equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}.")
+    with torch.no_grad(), as_judged(f):
+        moved = (f(a) - f(b)).double().flatten(1)
+    apart = (a - b).double().flatten(1)
+    return moved.square().sum(1) <= (moved * apart).sum(1) + tolerance * apart.square().sum(1)
+
+
+class Jacobian:
+    """The Jacobian of f at one image as a linear map: products with it and its transpose, never the matrix itself."""
+
+    def __init__(self, f: Autoencoder, image: Tensor) -> None:
+        if image.ndim == 3:
+            image = image[None]
+        if image.ndim != 4 or len(image) != 1:
+            raise InputError(f"A Jacobian is taken at one image, C x H x W; got shape {tuple(image.shape)}.")
+        self._f, self._image = f, image
+        self.size = image.numel()
+        out, self._pull = torch.func.vjp(f, image)[:2]
+        if out.shape != image.shape:
+            raise InputError(f"The autoencoder returned {tuple(out.shape)} for {tuple(image.shape)}.")
+
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        """J v."""
+        return self._flat(torch.func.jvp(self._f, (self._image,), (self._shaped(vector),))[1])
+
+    def transposed_times(self, vector: np.ndarray) -> np.ndarray:
+        """J^T v."""
+        return self._flat(self._pull(self._shaped(vector))[0])
+
+    def dense(self) -> np.ndarray:
+        """The whole matrix, for small images."""
+        return np.stack([self.transposed_times(row) for row in np.eye(self.size)])
+
+    def _shaped(self, vector: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(vector, np.float64)).to(self._image).view_as(self._image)
+
+    def _flat(self, values: Tensor) -> np.ndarray:
+        return values.detach().double().cpu().numpy().ravel()
+
+
+def _dense_test(matrix: np.ndarray, tolerance: float) -> ProximalTest:
+    size = max(float(np.linalg.norm(matrix)), np.finfo(float).tiny)
+    values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+    asymmetry = float(np.linalg.norm(matrix - matrix.T)) / size
+    return ProximalTest(asymmetry, float(values[0]), float(values[-1]), tolerance, "dense")
+
+
+def _iterative_test(jacobian: Jacobian, tolerance: float, seed: int) -> ProximalTest:
+    """Random probes for symmetry (an unbiased estimate of Frobenius norms), Lanczos for the extreme eigenvalues."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    rng = np.random.default_rng(seed)
+    probes = rng.standard_normal((8, jacobian.size))
+    forward = np.stack([jacobian.times(p) for p in probes])
+    backward = np.stack([jacobian.transposed_times(p) for p in probes])
+    size = max(float(np.linalg.norm(forward)), np.finfo(float).tiny)
+
+    def symmetric_part(v: np.ndarray) -> np.ndarray:
+        return (jacobian.times(v) + jacobian.transposed_times(v)) / 2
+
+    operator = LinearOperator((jacobian.size,) * 2, matvec=symmetric_part, dtype=np.float64)
+    highest, lowest = (
+        float(eigsh(operator, k=1, which=end, v0=probes[0], tol=tolerance / 10, return_eigenvectors=False)[0])
+        for end in ("LA", "SA")
+    )
+    return ProximalTest(float(np.linalg.norm(forward - backward)) / size, lowest, highest, tolerance, "iterative")
+
+
+def _power_iteration(jacobian: Jacobian, start: np.ndarray, steps: int = 200) -> float:
+    """The growth of a vector over many products: an estimate where the eigensolver did not settle."""
+    vector = start / np.linalg.norm(start)
+    logs = []
+    for _ in range(steps):
+        vector = jacobian.times(vector)
+        size = float(np.linalg.norm(vector))
+        if size == 0:
+            return 0.0
+        logs.append(np.log(size))
+        vector = vector / size
+    return float(np.exp(np.mean(logs[steps // 2 :])))

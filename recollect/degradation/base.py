@@ -1,0 +1,57 @@
+"""What every degradation is: three methods for the solvers, and a fingerprint to tell two estimates apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.per_image import PerImage
+
+
+@dataclass(frozen=True, eq=False)
+class Degradation(PerImage):
+    """A known or estimated operator H for each image of a batch (or one for all: length 1).
+
+    A subclass is a frozen dataclass whose tensor fields have the images first, with the three methods below.
+    The rest is derived from the fields, so a new degradation is one new file.
+    """
+
+    def apply(self, x: Tensor) -> Tensor:
+        """H x."""
+        raise NotImplementedError
+
+    def prox(self, z: Tensor, y: Tensor, gamma: float) -> Tensor:
+        """The x that minimises |H x - y|^2 + gamma/2 |x - z|^2."""
+        raise NotImplementedError
+
+    def refit(self, x: Tensor, y: Tensor) -> Self:
+        """The H of this family that minimises |H x - y|^2: a new object."""
+        raise NotImplementedError
+
+    def expand(self, count: int) -> Self:
+        """One operator an image, for `count` images; costs no memory."""
+        return self._map(lambda t: t.expand(count, *t.shape[1:]))
+
+    def fingerprint(self) -> Tensor:
+        """A 64-bit number an image: equal operators have equal ones, others differ but for a 2^-60 chance."""
+        return torch.stack([_hash_rows(t) for t in self._rows().values()]).sum(0)
+
+
+def _hash_rows(values: Tensor) -> Tensor:
+    """Multiply-and-sum hash of each row's bytes, read as 64-bit words."""
+    octets = values.contiguous().flatten(1).view(torch.uint8)
+    octets = torch.nn.functional.pad(octets, (0, -octets.shape[1] % 8))
+    words = octets.contiguous().view(torch.int64) * -7046029254386353131  # spreads bits upwards ...
+    words = words ^ (words >> 32)  # ... and folds them down, so that no bit is lost in the product below
+    return (words * _weights(words.shape[1]).to(words.device)).sum(1)
+
+
+@lru_cache(maxsize=8)
+def _weights(count: int) -> Tensor:
+    info = np.iinfo(np.int64)
+    return torch.from_numpy(np.random.default_rng(0).integers(info.min, info.max, count) | 1)

@@ -1,0 +1,49 @@
+"""Pixel erasure: H is a diagonal of zeros and ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.degradation.base import Degradation
+from recollect.errors import InputError
+from recollect.seeding import own_draws
+
+
+@dataclass(frozen=True, eq=False)
+class Erasure(Degradation):
+    """Values where `keep` is False are set to zero. `keep` is boolean, N or 1 x C or 1 x H x W."""
+
+    keep: Tensor
+
+    def __post_init__(self) -> None:
+        if self.keep.dtype != torch.bool or self.keep.ndim != 4:
+            found = f"{self.keep.dtype} of shape {tuple(self.keep.shape)}"
+            raise InputError(f"An erasure needs a boolean N x C x H x W tensor (True: kept), got {found}.")
+
+    def apply(self, x: Tensor) -> Tensor:
+        return torch.where(self.keep, x, 0)
+
+    def prox(self, z: Tensor, y: Tensor, gamma: float) -> Tensor:
+        g = gamma / 2
+        return torch.where(self.keep, (y + g * z) / (1 + g), z)
+
+    def refit(self, x: Tensor, y: Tensor) -> Self:
+        """Keep a value where keeping costs no more: (x - y)^2 when kept, y^2 when erased."""
+        return type(self)((x - y).square() <= y.square())
+
+
+def all_erased(y: Tensor) -> Erasure:
+    """A start that trusts no value of y: the paper's choice for U-Nets."""
+    return Erasure(torch.zeros_like(y, dtype=torch.bool))
+
+
+def half_kept(y: Tensor, seed: int = 42) -> Erasure:
+    """A start that keeps each value with probability 1/2, drawn for each image on its own: the paper's other choice."""
+    length = y[0].numel()
+    draws = [np.unpackbits(rng.integers(0, 256, -(-length // 8), np.uint8))[:length] for rng in own_draws(y, seed)]
+    return Erasure(torch.from_numpy(np.stack(draws)).bool().view_as(y).to(y.device))

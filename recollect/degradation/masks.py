@@ -1,0 +1,135 @@
+"""Which pixels are erased: the six named masks, and masks of the user's own. True means kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from recollect.degradation.erasure import Erasure
+from recollect.errors import InputError
+
+Shape = tuple[int, int, int]  # channels, height, width
+
+
+def block(h: int, w: int) -> np.ndarray:
+    """Erases the centred square of half the height (25%)."""
+    return ~_centred_square(h, w, min(h, w) // 2)
+
+
+def half(h: int, w: int) -> np.ndarray:
+    """Erases the bottom half."""
+    return np.broadcast_to(np.arange(h)[:, None] < h // 2, (h, w))
+
+
+def scatter(h: int, w: int) -> np.ndarray:
+    """Erases each pixel with probability 1/2, one fixed draw."""
+    return _fixed_draw(h, w, erased=0.5, number=3)
+
+
+def frame(h: int, w: int) -> np.ndarray:
+    """Erases all outside the centred square of three quarters of the height (44%)."""
+    return _centred_square(h, w, 3 * min(h, w) // 4)
+
+
+def stripes(h: int, w: int) -> np.ndarray:
+    """Erases every second band of a sixteenth of the height (50%)."""
+    band = np.arange(h) // max(1, h // 16)
+    return np.broadcast_to((band % 2 == 0)[:, None], (h, w))
+
+
+def dust(h: int, w: int) -> np.ndarray:
+    """Erases each pixel with probability 0.8, one fixed draw."""
+    return _fixed_draw(h, w, erased=0.8, number=6)
+
+
+SIX: dict[str, Callable[[int, int], np.ndarray]] = {m.__name__: m for m in (block, half, scatter, frame, stripes, dust)}
+"""The masks of the experiments, in the paper's numbering: mask 1 is `block`, mask 6 is `dust`."""
+
+
+def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
+    """The erasure that `what` says, for images of `shape`.
+
+    `what` is one of the six names, `random:FRACTION` (shared by all images), `random-each:FRACTION` (another
+    draw for each of `count` images), the path of a PNG or .npy file, or a boolean array (True: kept) of shape
+    H x W, C x H x W, or N x C x H x W for one mask an image.
+    """
+    if isinstance(what, Erasure):
+        return what
+    if not isinstance(what, (str, Path)):
+        return _from_array(what, shape)
+    text = str(what)
+    _, h, w = shape
+    if text in SIX:
+        return _from_array(SIX[text](h, w), shape)
+    kind, colon, value = text.partition(":")
+    if kind in ("random", "random-each") and colon:
+        return random_mask(_fraction(value), shape, count=count if kind == "random-each" else 1, seed=seed)
+    if Path(text).suffix.lower() in (".png", ".npy"):
+        return _from_array(_read(Path(text)), shape)
+    raise InputError(
+        f"There is no mask {text!r}. Known: {', '.join(SIX)}, random:FRACTION, random-each:FRACTION, "
+        "or the path of a .png or .npy file."
+    )
+
+
+def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
+    """Erases each pixel with probability `fraction`; one draw for all images, or `count` draws."""
+    if not 0 <= fraction <= 1:
+        raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction:g}.")
+    _, h, w = shape
+    keep = np.random.default_rng(seed).random((count, 1, h, w)) >= fraction
+    return _from_array(keep, shape)
+
+
+def _centred_square(h: int, w: int, side: int) -> np.ndarray:
+    inside = np.zeros((h, w), dtype=bool)
+    top, left = (h - side) // 2, (w - side) // 2
+    inside[top : top + side, left : left + side] = True
+    return inside
+
+
+def _fixed_draw(h: int, w: int, *, erased: float, number: int) -> np.ndarray:
+    return np.random.default_rng((42, number, h, w)).random((h, w)) >= erased
+
+
+def _fraction(text: str) -> float:
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a fraction; write random:0.3 or random:30%.") from None
+
+
+def _read(path: Path) -> np.ndarray:
+    if not path.is_file():
+        raise InputError(f"There is no mask file {path}.")
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.load(path, allow_pickle=False)
+        from PIL import Image
+
+        with Image.open(path) as picture:
+            return np.asarray(picture.convert("L"))
+    except (ValueError, OSError) as error:
+        raise InputError(f"The mask file {path} cannot be read: {error}") from None
+
+
+def _from_array(values: Any, shape: Shape) -> Erasure:
+    """Check an array of kept values and give it the dimensions N x C x H x W."""
+    array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    if array.dtype != bool:
+        levels = np.unique(array)
+        if not (set(levels.tolist()) <= {0, 1} or set(levels.tolist()) <= {0, 255}):
+            found = ", ".join(f"{level:g}" for level in levels[:4])
+            raise InputError(f"A mask is black (erased) or white (kept), nothing between; found {found} ...")
+        array = array > 0
+    if array.ndim == 3 and array.shape[-1] == shape[0] and array.shape[0] != shape[0]:
+        array = np.moveaxis(array, -1, 0)
+    array = array.reshape((1,) * (4 - array.ndim) + array.shape)
+    c, h, w = shape
+    if array.ndim != 4 or array.shape[1] not in (1, c) or array.shape[2:] != (h, w):
+        raise InputError(f"The mask has shape {np.shape(values)}; the images are {c}x{h}x{w} (C x H x W).")
+    return Erasure(torch.from_numpy(np.ascontiguousarray(array)))

@@ -1,0 +1,36 @@
+"""Degrading images: y = H x + noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.degradation.base import Degradation
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.seeding import own_draws
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """Degraded images `y`, and the truth about how they were degraded: blind methods are given `y` alone."""
+
+    y: Tensor
+    truth: Degradation
+    noise_std: float = 0.0
+
+
+def observe(images: Images, truth: Degradation, *, noise_std: float = 0.0, seed: int = 42) -> Observation:
+    """Degrade each image; the noise is an image's own draw, the same whatever stands beside it."""
+    if not noise_std >= 0:
+        raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std}.")
+    if len(truth) not in (1, len(images)):
+        raise InputError(f"{len(truth)} degradations were given for {len(images)} images; give one, or one each.")
+    y = truth.apply(images.pixels)
+    if noise_std:
+        noise = np.stack([rng.standard_normal(images.shape, np.float32) for rng in own_draws(images.pixels, seed)])
+        y = y + noise_std * torch.from_numpy(noise)
+    return Observation(y, truth, noise_std)

@@ -1,0 +1,43 @@
+"""Frozen dataclasses whose fields hold one row an image: take some images, join batches, move devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class PerImage:
+    """Every field that is a tensor, or a PerImage itself, has the images as its first dimension."""
+
+    def __len__(self) -> int:
+        return len(next(iter(self._rows().values())))
+
+    def __getitem__(self, index: Any) -> Self:
+        return self._map(lambda rows: rows[index])
+
+    def to(self, device: torch.device | str) -> Self:
+        return self._map(lambda rows: rows.to(device))
+
+    @classmethod
+    def join(cls, parts: Sequence[Self]) -> Self:
+        """Batches end to end."""
+        if len(parts) == 1:
+            return parts[0]
+        joined = {name: _join([getattr(p, name) for p in parts]) for name in parts[0]._rows()}
+        return replace(parts[0], **joined)
+
+    def _rows(self) -> dict[str, Any]:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: v for name, v in values.items() if isinstance(v, (Tensor, PerImage))}
+
+    def _map(self, change: Callable[[Any], Any]) -> Self:
+        return replace(self, **{name: change(rows) for name, rows in self._rows().items()})
+
+
+def _join(rows: list[Any]) -> Any:
+    return torch.cat(rows) if isinstance(rows[0], Tensor) else rows[0].join(rows)

@@ -1,0 +1,8 @@
+"""Methods that estimate an image from its degraded form; none of them can see the truth unless it is handed in."""
+
+from recollect.recovery.admm import KnownMask, admm
+from recollect.recovery.blind import Blind
+from recollect.recovery.iterate import Iterate
+from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
+
+__all__ = ["Blind", "Iterate", "KnownMask", "Progress", "Recovery", "Snapshot", "Stop", "Trace", "admm"]

@@ -1,0 +1,83 @@
+"""Recovery for a degradation that is known: plug-and-play ADMM (Abitbul & Dar 2024, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from recollect.degradation import Degradation
+from recollect.errors import InputError
+from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
+from recollect.recovery.running import Autoencoder, InWork, Ready, all_finite, per_image, ready, work_through
+
+
+@torch.no_grad()
+def admm(f: Autoencoder, y: Tensor, theta: Degradation, *, gamma: float, steps: int) -> Tensor:
+    """Estimate x for a given degradation theta (Algorithm 1)."""
+    v = u = xi = torch.zeros_like(y)
+    for _ in range(steps):
+        xi = theta.prox(v - u, y, gamma)  # line 6
+        v = f(xi + u)  # line 8: the autoencoder is the prior
+        u = u + xi - v  # line 9
+    return xi
+
+
+def check_admm(gamma: float, steps: int) -> None:
+    """Refuse settings that ADMM cannot run with."""
+    if not gamma > 0:
+        raise InputError(f"gamma must be positive, got {gamma}.")
+    if steps < 1:
+        raise InputError(f"At least one ADMM step is needed, got {steps}.")
+
+
+@dataclass(frozen=True)
+class KnownMask:
+    """ADMM with the true degradation: the reference that shows what not knowing it costs."""
+
+    gamma: float = 0.5
+    steps: int = 40
+    paste: bool = True  # put the kept values of y into the result: right when there is no noise
+
+    name: ClassVar[str] = "known"
+    knows_truth: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_admm(self.gamma, self.steps)
+
+    def __call__(
+        self,
+        f: Autoencoder,
+        y: Tensor,
+        truth: Degradation,
+        *,
+        chunk: int | None = None,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+    ) -> Recovery:
+        if len(truth) not in (1, len(y)):
+            raise InputError(f"{len(truth)} degradations were given for {len(y)} images; give one, or one each.")
+        truth = truth if len(truth) == len(y) else truth.expand(len(y))
+        with ready(f, y, chunk) as f:
+
+            def enter(some: slice) -> InWork:
+                return InWork.begin(y, truth[some], some, f.device)
+
+            done = work_through(len(y), f, enter, lambda batch: self._solve(f, batch), trace, progress)
+        return done.to(y.device)
+
+    def _solve(self, f: Ready, batch: InWork) -> InWork:
+        y, truth = batch.estimate, batch.degradation
+        assert truth is not None
+        xi = admm(f, y, truth, gamma=self.gamma, steps=self.steps)
+        finite = all_finite(xi)
+        x = torch.where(per_image(finite, xi), xi, y)
+        return replace(
+            batch,
+            estimate=truth.prox(x, y, 0.0) if self.paste else x,
+            rounds=batch.rounds + 1,
+            steps=batch.steps + self.steps,
+            stop=torch.where(finite, Stop.DONE, Stop.DIVERGED),
+        )

@@ -1,0 +1,105 @@
+"""The paper's method: recover the image and estimate its degradation in turns (Abitbul & Dar 2024, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from recollect.degradation import Degradation, half_kept
+from recollect.errors import InputError
+from recollect.recovery.admm import admm, check_admm
+from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
+from recollect.recovery.running import (
+    Autoencoder,
+    InWork,
+    Ready,
+    all_finite,
+    mean_square,
+    per_image,
+    ready,
+    work_through,
+)
+
+CALM = 1e-9  # successive estimates closer than this (MSE) ...
+CALM_ROUNDS = 3  # ... this many times running: the paper's stopping rule
+
+
+@dataclass(frozen=True, eq=False)
+class _InWork(InWork):
+    """The degradation estimate is the whole state carried from round to round; the rest decides when to stop."""
+
+    y: Tensor
+    calm: Tensor  # rounds running with a change below CALM
+    seen: Tensor  # fingerprints of all earlier degradation estimates
+
+
+@dataclass(frozen=True)
+class Blind:
+    """Rounds of ADMM with the current degradation estimate, then a refit of that estimate, from `start(y)`."""
+
+    gamma: float = 0.5
+    steps: int = 40
+    limit: int = 100
+    start: Callable[[Tensor], Degradation] = half_kept
+
+    name: ClassVar[str] = "blind"
+    knows_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_admm(self.gamma, self.steps)
+        if self.limit < 1:
+            raise InputError(f"The limit is a number of rounds, 1 or more; got {self.limit}.")
+
+    def __call__(
+        self,
+        f: Autoencoder,
+        y: Tensor,
+        *,
+        chunk: int | None = None,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+    ) -> Recovery:
+        with ready(f, y, chunk) as f:
+
+            def enter(some: slice) -> _InWork:
+                return self._begin(y, some, f.device)
+
+            done = work_through(len(y), f, enter, lambda batch: self._round(f, batch), trace, progress)
+        return done.to(y.device)
+
+    def _begin(self, y: Tensor, some: slice, device: torch.device) -> _InWork:
+        images = InWork.begin(y, self.start(y[some]), some, device)
+        seen = torch.zeros(len(images), self.limit + 1, dtype=torch.int64, device=device)
+        assert images.degradation is not None
+        seen[:, 0] = images.degradation.fingerprint()
+        return _InWork(**vars(images), y=images.estimate, calm=torch.zeros_like(images.index), seen=seen)
+
+    def _round(self, f: Ready, batch: _InWork) -> _InWork:
+        y, theta = batch.y, batch.degradation
+        assert theta is not None
+        x = admm(f, y, theta, gamma=self.gamma, steps=self.steps)
+        finite = all_finite(x)
+        x = torch.where(per_image(finite, x), x, batch.estimate)
+        theta = theta.refit(x, y)
+        moved = mean_square(x - batch.estimate)
+        calm = torch.where((moved < CALM) & (batch.rounds > 0), batch.calm + 1, 0)
+        batch = replace(
+            batch, estimate=x, degradation=theta, rounds=batch.rounds + 1, steps=batch.steps + self.steps, calm=calm
+        )
+        stop, seen = self._why_stop(batch, theta.fingerprint())
+        return replace(batch, stop=torch.where(finite, stop, Stop.DIVERGED), seen=seen)
+
+    def _why_stop(self, batch: _InWork, fingerprint: Tensor) -> tuple[Tensor, Tensor]:
+        """An estimate equal to the last repeats for ever: converged. One equal to an earlier one: a cycle."""
+        rounds = batch.rounds[:, None]
+        earlier = torch.arange(batch.seen.shape[1], device=rounds.device) < rounds
+        before = (batch.seen == fingerprint[:, None]) & earlier
+        unchanged = before.gather(1, rounds - 1)[:, 0]
+        stop = torch.where(batch.rounds >= self.limit, Stop.LIMIT, Stop.RUNNING)
+        stop = torch.where(before.any(1), Stop.CYCLE, stop)
+        stop = torch.where(unchanged | (batch.calm >= CALM_ROUNDS), Stop.CONVERGED, stop)
+        return stop, batch.seen.scatter(1, rounds, fingerprint[:, None])

@@ -1,0 +1,72 @@
+"""What every method returns: per image the estimate, the degradation estimate, and why it stopped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from torch import Tensor
+
+from recollect.degradation import Degradation
+from recollect.per_image import PerImage
+
+
+class Stop(IntEnum):
+    """Why work on an image ended."""
+
+    RUNNING = 0
+    CONVERGED = 1
+    CYCLE = 2
+    LIMIT = 3
+    DIVERGED = 4
+    DONE = 5
+
+    @property
+    def words(self) -> str:
+        return _WORDS[self]
+
+
+_WORDS = {
+    Stop.RUNNING: "still running",
+    Stop.CONVERGED: "converged: another round would not change it",
+    Stop.CYCLE: "cycle: the mask estimate came back to an earlier one and would repeat for ever",
+    Stop.LIMIT: "limit: not settled within the rounds allowed",
+    Stop.DIVERGED: "diverged: values stopped being finite, the last finite estimate is kept",
+    Stop.DONE: "done: the fixed number of steps was run",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Recovery(PerImage):
+    """The outcome of a method, one row an image."""
+
+    estimate: Tensor
+    degradation: Degradation | None  # the estimated one; None from methods that estimate none
+    rounds: Tensor
+    steps: Tensor  # applications of the autoencoder
+    stop: Tensor  # Stop codes
+
+    @property
+    def stops(self) -> list[Stop]:
+        return [Stop(int(code)) for code in self.stop]
+
+    def __str__(self) -> str:
+        counts = Counter(self.stops)
+        lines = [f"  {n} {stop.words}" for stop, n in sorted(counts.items())]
+        return "\n".join([f"Recovery of {len(self)} images:", *lines])
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What a trace callback sees after every round, of the images then in work."""
+
+    index: Tensor  # which images
+    round: Tensor  # each image's own count of rounds, from 1
+    estimate: Tensor
+    degradation: Degradation | None
+
+
+Trace = Callable[[Snapshot], None]
+Progress = Callable[[int, int], None]  # images finished, images in all

@@ -1,0 +1,187 @@
+"""Running a solver safely and in bounded memory: the autoencoder made ready, images streamed through a working set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from recollect.degradation import Degradation
+from recollect.errors import InputError
+from recollect.precision import as_judged
+from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
+
+Autoencoder = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class InWork(Recovery):
+    """Images in work: recoveries that have not stopped yet, with their places in the set."""
+
+    index: Tensor
+
+    @classmethod
+    def begin(cls, y: Tensor, theta: Degradation | None, some: slice, device: torch.device) -> InWork:
+        """Images `some` of y on the device, with y as the first estimate and nothing done yet."""
+        index = torch.arange(len(y))[some].to(device)
+        nothing = torch.zeros_like(index)
+        theta = None if theta is None else theta.to(device)
+        return InWork(y[some].to(device), theta, nothing, nothing, nothing + Stop.RUNNING, index)
+
+
+State = TypeVar("State", bound=InWork)
+
+CPU_CHUNK, CUDA_CHUNK = 256, 4096  # larger working sets gain no speed
+
+
+class Ready:
+    """An autoencoder fit for a solver: its device and working-set size are known, its output is checked."""
+
+    def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None) -> None:
+        self._f = f
+        self.device = _device_of(f, y)
+        self.chunk = chunk or self._choose_chunk(y)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        out = self._f(x)
+        if not isinstance(out, Tensor):
+            raise InputError(
+                f"The autoencoder returned a {type(out).__name__}, not a tensor; wrap it so that it returns the image."
+            )
+        if out.shape != x.shape or out.dtype != x.dtype:
+            raise InputError(
+                f"The autoencoder was given {_describe(x)} and returned {_describe(out)}; "
+                "it must return images of the shape and dtype it is given."
+            )
+        return out
+
+    def _choose_chunk(self, y: Tensor) -> int:
+        """As many images as surely fit, from the free memory and what one image is seen to need."""
+        image = y[0].numel() * y.element_size()
+        if self.device.type == "cuda":
+            free, _ = torch.cuda.mem_get_info(self.device)
+            free += torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+            needed = self._peak_of_one(y) + 16 * image
+            return int(max(1, min(CUDA_CHUNK, free // 2 // needed)))
+        needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
+        return int(max(1, min(CPU_CHUNK, _free_cpu_memory() // 2 // needed)))
+
+    def _peak_of_one(self, y: Tensor) -> int:
+        probe = y[:4].to(self.device)
+        self(probe)  # the first call also loads libraries and their workspaces
+        torch.cuda.reset_peak_memory_stats(self.device)
+        before = torch.cuda.memory_allocated(self.device)
+        self(probe)
+        return -(-(torch.cuda.max_memory_allocated(self.device) - before) // len(probe))
+
+
+@contextmanager
+def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
+    """`f` in eval mode, without gradients, in full precision; its mode and the caller's settings come back."""
+    _check_observation(y)
+    _check_dtype(f, y)
+    if chunk is not None and chunk < 1:
+        raise InputError(f"chunk is a number of images, 1 or more; got {chunk}.")
+    with torch.no_grad(), as_judged(f):
+        yield Ready(f, y, chunk)
+
+
+def work_through(
+    count: int,
+    f: Ready,
+    enter: Callable[[slice], State],
+    step: Callable[[State], State],
+    trace: Trace | None,
+    progress: Progress | None,
+) -> Recovery:
+    """Step images until each has stopped, at most `f.chunk` in work: finished ones leave, others take their places."""
+    finished: list[Recovery] = []
+    order: list[Tensor] = []
+    entered, done = 0, 0
+    active: State | None = None
+    while done < count:
+        room = min(f.chunk - (len(active) if active else 0), count - entered)
+        if room:
+            newcomers = enter(slice(entered, entered + room))
+            active = newcomers if active is None else type(active).join([active, newcomers])
+            entered += room
+        assert active is not None
+        active = step(active)
+        if trace:
+            trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
+        running = active.stop == Stop.RUNNING
+        if bool(running.all()):
+            continue
+        ended = active[~running]
+        finished.append(Recovery(**{r.name: getattr(ended, r.name) for r in fields(Recovery)}).to("cpu"))
+        order.append(ended.index.cpu())
+        done += len(ended)
+        active = active[running] if done < entered else None
+        if progress:
+            progress(done, count)
+    return Recovery.join(finished)[torch.argsort(torch.cat(order))]
+
+
+def per_image(flags: Tensor, like: Tensor) -> Tensor:
+    """One value an image, shaped to meet images."""
+    return flags.view(-1, *[1] * (like.ndim - 1))
+
+
+def mean_square(difference: Tensor) -> Tensor:
+    """Per image, over all its values."""
+    return difference.flatten(1).square().mean(1)
+
+
+def all_finite(x: Tensor) -> Tensor:
+    return torch.isfinite(x).flatten(1).all(1)
+
+
+def _device_of(f: Any, y: Tensor) -> torch.device:
+    if isinstance(f, nn.Module):
+        for weights in [*f.parameters(), *f.buffers()]:
+            return weights.device
+    return y.device
+
+
+def _check_observation(y: Tensor) -> None:
+    if not isinstance(y, Tensor) or y.ndim != 4 or 0 in y.shape:
+        found = f"shape {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
+        raise InputError(f"Degraded images are a tensor N x C x H x W with at least one image; got {found}.")
+    if y.dtype not in (torch.float32, torch.float64):
+        raise InputError(f"Degraded images are float32 or float64, got {y.dtype}.")
+    if not bool(torch.isfinite(y).all()):
+        raise InputError("Degraded images contain NaN or infinite values; erased pixels are zero, not NaN.")
+
+
+def _check_dtype(f: Any, y: Tensor) -> None:
+    if not isinstance(f, nn.Module):
+        if not callable(f):
+            raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
+        return
+    for weights in f.parameters():
+        if weights.is_floating_point() and weights.dtype != y.dtype:
+            raise InputError(
+                f"The autoencoder's weights are {weights.dtype} and the images {y.dtype}; convert one of them, "
+                f"for example autoencoder.to({y.dtype})."
+            )
+
+
+def _describe(x: Tensor) -> str:
+    return f"{'x'.join(map(str, x.shape))} {str(x.dtype).removeprefix('torch.')}"
+
+
+def _free_cpu_memory() -> int:
+    """Available bytes, by Linux's own estimate where there is one."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
+    return pages * os.sysconf("SC_PAGE_SIZE") // 4 if pages else 2**31

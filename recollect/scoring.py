@@ -1,0 +1,121 @@
+"""How close a recovery came: errors per image, and rates with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+
+ACCURATE = 1e-7  # MSE below this: an accurate recovery (70 dB)
+APPROXIMATE = 5e-4  # MSE below this: an approximate one (33 dB)
+PSNR_CEILING = 150.0  # an error of exactly zero counts as this many dB, so that means stay finite
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of images, with its 95% Wilson interval."""
+
+    count: int
+    total: int
+
+    @property
+    def value(self) -> float:
+        return self.count / self.total
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return wilson(self.count, self.total)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.value:.1%} [{low:.1%}, {high:.1%}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Per-image mean square errors of a recovery; every other number is derived from them."""
+
+    mse: Tensor  # float64, one an image
+
+    @classmethod
+    def of(cls, estimate: Tensor, original: Tensor) -> Score:
+        return cls(mse(estimate, original))
+
+    @property
+    def psnr(self) -> Tensor:
+        return psnr(self.mse)
+
+    @property
+    def mean_psnr(self) -> float:
+        return float(self.psnr.mean())
+
+    @property
+    def accurate(self) -> Rate:
+        return self.rate(ACCURATE)
+
+    @property
+    def approximate(self) -> Rate:
+        return self.rate(APPROXIMATE)
+
+    def rate(self, threshold: float) -> Rate:
+        """The share of images whose MSE is below the threshold."""
+        return Rate(int((self.mse < threshold).sum()), len(self.mse))
+
+    def rates(self, thresholds: Sequence[float] | None = None) -> list[Rate]:
+        """The rate as a function of the threshold, by default from 1e-3 down to 1e-7."""
+        return [self.rate(t) for t in (thresholds if thresholds is not None else threshold_grid())]
+
+
+def mse(estimate: Tensor, original: Tensor) -> Tensor:
+    """Mean square error of each image over all its values, in float64."""
+    if estimate.shape != original.shape:
+        raise InputError(f"Cannot compare {tuple(estimate.shape)} with {tuple(original.shape)}: shapes differ.")
+    difference = estimate.to(torch.float64) - original.to(estimate.device, torch.float64)
+    return difference.flatten(1).square().mean(1).cpu()
+
+
+def psnr(mse: Tensor) -> Tensor:
+    """10 log10(1 / MSE) in dB for images in [0, 1], at most PSNR_CEILING."""
+    return (-10 * torch.log10(mse)).clamp(max=PSNR_CEILING)
+
+
+def threshold_grid(low: float = 1e-7, high: float = 1e-3, per_decade: int = 10) -> list[float]:
+    """Thresholds from high to low, evenly spaced on a logarithmic scale."""
+    decades = math.log10(high / low)
+    count = round(decades * per_decade)
+    return [high * (low / high) ** (i / count) for i in range(count + 1)]
+
+
+def wilson(count: int, total: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    """The Wilson score interval of a proportion, 95% by default."""
+    if total < 1 or not 0 <= count <= total:
+        raise InputError(f"A rate is a count out of a total of at least one, got {count} of {total}.")
+    share = count / total
+    centre = share + z * z / (2 * total)
+    spread = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    scale = 1 + z * z / total
+    low, high = (centre - spread) / scale, (centre + spread) / scale
+    return (0.0 if count == 0 else low), (1.0 if count == total else high)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskAgreement:
+    """Per image, how an estimated mask agrees with the true one."""
+
+    accuracy: Tensor  # share of values told right
+    erased_iou: Tensor  # intersection over union of the erased values; 1 where neither erases any
+
+
+def mask_agreement(estimated: Tensor, true: Tensor) -> MaskAgreement:
+    """Compare masks of kept values (True: kept), value by value."""
+    true = true.to(estimated.device).expand_as(estimated)
+    lost, truly_lost = ~estimated.flatten(1), ~true.flatten(1)
+    either = (lost | truly_lost).sum(1)
+    both = (lost & truly_lost).sum(1)
+    iou = torch.where(either > 0, both / either.clamp(min=1), 1.0)
+    return MaskAgreement((lost == truly_lost).double().mean(1).cpu(), iou.double().cpu())
