@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.precision import as_judged
+from recollect.precision import apply_checked, as_judged
 
 Autoencoder = Callable[[Tensor], Tensor]
 DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, only products with it
@@ -19,7 +19,8 @@ DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, o
 def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
     """Per image the MSE between it and its image under f: zero at a fixed point."""
     with torch.no_grad(), as_judged(f):
-        return (f(images) - images).double().flatten(1).square().mean(1)
+        moved = apply_checked(f, images.clone()).double() - images.double()
+    return moved.flatten(1).square().mean(1)
 
 
 def spectral_radius(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> float:
@@ -28,16 +29,14 @@ def spectral_radius(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, s
         jacobian = Jacobian(f, image)
         if jacobian.size <= DENSE_LIMIT:
             return float(np.abs(np.linalg.eigvals(jacobian.dense())).max())
-        from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+        from scipy.sparse.linalg import ArpackError, LinearOperator, eigs
 
         operator = LinearOperator((jacobian.size,) * 2, matvec=jacobian.times, dtype=np.float64)
         start = np.random.default_rng(seed).standard_normal(jacobian.size)
         try:
             values = eigs(operator, k=1, which="LM", v0=start, tol=tolerance, return_eigenvectors=False)
-        except ArpackNoConvergence as unfinished:
-            values = unfinished.eigenvalues
-            if not len(values):
-                return _power_iteration(jacobian, start)
+        except ArpackError:  # not settled, or a Jacobian of zeros
+            return _power_iteration(jacobian, start)
         return float(np.abs(values).max())
 
 
@@ -85,8 +84,8 @@ def firmly_nonexpansive(f: Autoencoder, a: Tensor, b: Tensor, *, tolerance: floa
     if a.shape != b.shape:
         raise InputError(f"Pairs need equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}.")
     with torch.no_grad(), as_judged(f):
-        moved = (f(a) - f(b)).double().flatten(1)
-    apart = (a - b).double().flatten(1)
+        moved = (apply_checked(f, a.clone()).double() - apply_checked(f, b.clone()).double()).flatten(1)
+    apart = (a.double() - b.double()).flatten(1)
     return moved.square().sum(1) <= (moved * apart).sum(1) + tolerance * apart.square().sum(1)
 
 
@@ -100,9 +99,7 @@ class Jacobian:
             raise InputError(f"A Jacobian is taken at one image, C x H x W; got shape {tuple(image.shape)}.")
         self._f, self._image = f, image
         self.size = image.numel()
-        out, self._pull = torch.func.vjp(f, image)[:2]
-        if out.shape != image.shape:
-            raise InputError(f"The autoencoder returned {tuple(out.shape)} for {tuple(image.shape)}.")
+        self._pull = torch.func.vjp(lambda x: apply_checked(f, x), image)[1]
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """J v."""
@@ -139,13 +136,16 @@ def _iterative_test(jacobian: Jacobian, tolerance: float, seed: int) -> Proximal
     forward = np.stack([jacobian.times(p) for p in probes])
     backward = np.stack([jacobian.transposed_times(p) for p in probes])
     size = max(float(np.linalg.norm(forward)), np.finfo(float).tiny)
+    shift = 1 + size / np.sqrt(len(probes))  # above every eigenvalue's magnitude: the Frobenius norm bounds them
 
-    def symmetric_part(v: np.ndarray) -> np.ndarray:
-        return (jacobian.times(v) + jacobian.transposed_times(v)) / 2
+    def shifted(v: np.ndarray) -> np.ndarray:
+        """The symmetric part plus shift times v: no eigenvalue near 0, where Lanczos' relative tolerance never ends."""
+        return (jacobian.times(v) + jacobian.transposed_times(v)) / 2 + shift * v.ravel()
 
-    operator = LinearOperator((jacobian.size,) * 2, matvec=symmetric_part, dtype=np.float64)
+    operator = LinearOperator((jacobian.size,) * 2, matvec=shifted, dtype=np.float64)
+    close = tolerance / 10 / shift
     highest, lowest = (
-        float(eigsh(operator, k=1, which=end, v0=probes[0], tol=tolerance / 10, return_eigenvectors=False)[0])
+        float(eigsh(operator, k=1, which=end, v0=probes[0], tol=close, return_eigenvectors=False)[0]) - shift
         for end in ("LA", "SA")
     )
     return ProximalTest(float(np.linalg.norm(forward - backward)) / size, lowest, highest, tolerance, "iterative")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,68 +17,72 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "prelu": nn.PReLU,
     "softplus": nn.Softplus,
 }
-
-
-def activation(name: str) -> nn.Module:
-    """A fresh activation; PReLU brings a parameter of its own each time."""
-    if name not in ACTIVATIONS:
-        raise InputError(f"There is no activation {name!r}; choose from {', '.join(ACTIVATIONS)}.")
-    return ACTIVATIONS[name]()
+SHRINK = 1e-4  # how much a signal shrinks from input to output at the start of training
 
 
 class FullyConnected(nn.Module):
     """Linear layers with an activation between each pair; the paper's FC-10 and FC-20."""
 
     def __init__(
-        self, shape: tuple[int, int, int], layers: int = 10, width: int = 1024, activation_name: str = "lrelu"
+        self, shape: Sequence[int], *, layers: int = 10, width: int = 1024, activation: str = "lrelu", seed: int = 42
     ) -> None:
         super().__init__()
         if layers < 2:
             raise InputError(f"A fully connected autoencoder has at least 2 layers, got {layers}.")
-        d = shape[0] * shape[1] * shape[2]
-        sizes = [d, *[width] * (layers - 1), d]
+        self.settings: dict[str, Any] = {
+            "shape": list(shape), "layers": layers, "width": width, "activation": activation, "seed": seed,
+        }  # fmt: skip
+        d = math.prod(shape)
         modules: list[nn.Module] = [nn.Flatten()]
-        for into, out in pairwise(sizes):
-            modules += [nn.Linear(into, out), activation(activation_name)]
-        self.net = nn.Sequential(*modules[:-1], nn.Unflatten(1, shape))
+        for into, out in pairwise([d, *[width] * (layers - 1), d]):
+            modules += [nn.Linear(into, out), make_activation(activation)]
+        self.net = nn.Sequential(*modules[:-1], nn.Unflatten(1, tuple(shape)))
+        initialise(self, seed)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.net(x)
 
 
 class UNet(nn.Module):
-    """3x3 convolutions in stages, pooled between and mirrored; without skips everything passes the latent."""
+    """3x3 convolutions in stages, an activation after each, pooled between and mirrored.
+
+    Without skips everything passes the latent. With them (`skip=True`) it learns the identity and memorizes little.
+    """
 
     def __init__(
         self,
+        *,
         channels: int = 3,
-        widths: tuple[int, ...] = (64, 128, 256, 512),
-        activation_name: str = "lrelu",
+        widths: Sequence[int] = (64, 128, 256, 512),
+        activation: str = "lrelu",
         skip: bool = False,
+        seed: int = 42,
     ) -> None:
         super().__init__()
+        self.settings: dict[str, Any] = {
+            "channels": channels, "widths": list(widths), "activation": activation, "skip": skip, "seed": seed,
+        }  # fmt: skip
         self.skip = skip
-        act = activation_name
-        self.down = nn.ModuleList(_stage(a, b, act) for a, b in pairwise((channels, *widths)))
+        self.down = nn.ModuleList(_stage([a, b, b], activation) for a, b in pairwise((channels, *widths)))
         back = list(reversed(widths))
-        self.up = nn.ModuleList(_stage(a + (b if skip else 0), b, act) for a, b in pairwise(back))
-        self.out = nn.Conv2d(widths[0], channels, 3, padding=1)
+        self.up = nn.ModuleList(_stage([a + (b if skip else 0), b, b], activation) for a, b in pairwise(back))
+        self.out = _stage([widths[0], channels], activation)
+        initialise(self, seed)
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-1] % 2 ** len(self.up) or x.shape[-2] % 2 ** len(self.up):
+            size = f"{x.shape[-2]}x{x.shape[-1]}"
+            raise InputError(
+                f"This U-Net needs sides that are multiples of {2 ** len(self.up)}; the images are {size}."
+            )
         kept: list[Tensor] = []
         for i, stage in enumerate(self.down):
             x = stage(nn.functional.max_pool2d(x, 2) if i else x)
             kept.append(x)
         for stage, same_size in zip(self.up, reversed(kept[:-1]), strict=True):
-            x = nn.functional.interpolate(x, size=same_size.shape[-2:], mode="nearest")
+            x = nn.functional.interpolate(x, scale_factor=2, mode="nearest")
             x = stage(torch.cat([x, same_size], 1) if self.skip else x)
         return self.out(x)
-
-
-def _stage(into: int, out: int, act: str) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(into, out, 3, padding=1), activation(act), nn.Conv2d(out, out, 3, padding=1), activation(act)
-    )
 
 
 class TiedTwoLayer(nn.Module):
@@ -91,3 +97,37 @@ class TiedTwoLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return (self.rho(x.flatten(1) @ self.weight.T) @ self.weight).view_as(x)
+
+
+def make_activation(name: str) -> nn.Module:
+    """A fresh activation; PReLU brings a parameter of its own each time."""
+    if name not in ACTIVATIONS:
+        raise InputError(f"There is no activation {name!r}; choose from {', '.join(ACTIVATIONS)}.")
+    return ACTIVATIONS[name]()
+
+
+def initialise(network: nn.Module, seed: int, shrink: float = SHRINK) -> None:
+    """Draw all weights anew: He's scale, lowered so that a signal shrinks by `shrink` over all layers.
+
+    Small initial weights make networks that memorize; a fixed lowering a layer, as PyTorch's default has, would
+    leave nothing of the signal after twenty layers.
+    """
+    layers = [m for m in network.modules() if isinstance(m, (nn.Linear, nn.Conv2d))]
+    generator = torch.Generator().manual_seed(seed)
+    for layer in layers:
+        fan_in = layer.weight[0].numel()
+        deviation = math.sqrt(2 / fan_in) * shrink ** (1 / len(layers))
+        with torch.no_grad():
+            layer.weight.copy_(torch.randn(layer.weight.shape, generator=generator) * deviation)
+            if layer.bias is not None:
+                layer.bias.zero_()
+    for module in network.modules():
+        if isinstance(module, nn.PReLU):
+            nn.init.constant_(module.weight, 0.25)
+
+
+def _stage(widths: list[int], activation: str) -> nn.Sequential:
+    modules: list[nn.Module] = []
+    for into, out in pairwise(widths):
+        modules += [nn.Conv2d(into, out, 3, padding=1), make_activation(activation)]
+    return nn.Sequential(*modules)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,18 +23,18 @@ class Images:
 
     def __init__(self, pixels: Tensor, ids: Iterable[object] = (), name: str = "images") -> None:
         _check_pixels(pixels)
-        self._stored = pixels.detach().to(torch.float32).contiguous()
+        self._stored = pixels.detach().to("cpu", torch.float32).contiguous()
         self.ids = _check_ids(ids, len(pixels))
         self.name = name  # where they came from, for headings and records
 
     @classmethod
     def from_uint8(cls, values: Tensor, ids: Iterable[object] = (), name: str = "images") -> Images:
         """Images from 8-bit values in 0..255, said to be so by the caller; they are kept as bytes."""
+        _check_shape(values)
         if values.dtype != torch.uint8:
             raise InputError(f"from_uint8 takes 8-bit values, got {values.dtype}.")
-        _check_shape(values)
         images = cls.__new__(cls)
-        images._stored = values.contiguous()
+        images._stored = values.cpu().contiguous()
         images.ids = _check_ids(ids, len(values))
         images.name = name
         return images
@@ -64,7 +64,7 @@ class Images:
         """SHA-256 of shape and float32 pixels: equal exactly when the pixels are, however they are stored."""
         digest = hashlib.sha256(repr(tuple(self._stored.shape)).encode())
         for start in range(0, len(self), 1024):  # in slices, so that 8-bit sets are never all floats at once
-            digest.update(self[start : start + 1024].pixels.cpu().numpy().tobytes())
+            digest.update((self[start : start + 1024].pixels + 0.0).numpy().tobytes())  # + 0.0: -0 is 0
         return digest.hexdigest()
 
     def __len__(self) -> int:
@@ -74,8 +74,8 @@ class Images:
         """The images at a position, a slice, a list of positions or a boolean mask; still Images."""
         positions = np.atleast_1d(np.arange(len(self))[index])
         some = object.__new__(Images)
-        whole = isinstance(index, slice)
-        some._stored = self._stored[index] if whole else self._stored[torch.from_numpy(positions)]
+        forward = isinstance(index, slice) and (index.step or 1) > 0  # a view of the pixels, not a copy
+        some._stored = self._stored[index] if forward else self._stored[positions.tolist()]
         some.ids = tuple(self.ids[p] for p in positions)
         some.name = self.name
         if not len(some):
@@ -103,7 +103,7 @@ def _check_shape(pixels: Tensor) -> None:
     if pixels.ndim != 4:
         raise InputError(
             f"Images need four dimensions, N x C x H x W; got shape {tuple(pixels.shape)}."
-            + (" Add the missing ones, for example pixels[None] for one image." if pixels.ndim == 3 else "")
+            + (" For one image use pixels[None], for grey ones pixels[:, None]." if pixels.ndim == 3 else "")
         )
     if 0 in pixels.shape:
         raise InputError(f"There are no images here: shape {tuple(pixels.shape)} is empty.")
@@ -114,8 +114,10 @@ def _check_shape(pixels: Tensor) -> None:
 
 def _check_pixels(pixels: Tensor) -> None:
     _check_shape(pixels)
+    pixels = pixels.detach()
     if not pixels.is_floating_point():
-        hint = "; if this is 0-255 data, divide by 255" if pixels.dtype == torch.uint8 else ""
+        bytes_likely = pixels.dtype != torch.bool and 1 < int(pixels.max()) <= 255
+        hint = "; this looks like 0-255 data: divide by 255" if bytes_likely else ""
         raise InputError(f"Pixels must be floating point in [0, 1], got {pixels.dtype}{hint}.")
     finite = torch.isfinite(pixels)
     if not bool(finite.all()):
@@ -125,12 +127,14 @@ def _check_pixels(pixels: Tensor) -> None:
         )
     low, high = float(pixels.min()), float(pixels.max())
     if low < 0 or high > 1:
-        raise InputError(f"Pixels must lie in [0, 1]; found [{low:.4g}, {high:.4g}]. {_range_hint(low, high)}")
+        raise InputError(f"Pixels must lie in [0, 1]; found [{low:.8g}, {high:.8g}]. {_range_hint(low, high)}")
 
 
 def _range_hint(low: float, high: float) -> str:
     if low >= 0 and 1.5 < high <= 255:
         return "This looks like 0-255 data: divide by 255."
+    if low > -0.05 and high < 1.05:
+        return "They stick out a little: use pixels.clamp(0, 1)."
     if -1 <= low < 0 and high <= 1:
         return "This looks like [-1, 1] data: use (pixels + 1) / 2."
     return "This looks normalised: undo it (pixels * std + mean) or clamp."
@@ -140,8 +144,8 @@ def _tensor_of(data: Any) -> Tensor:
     if isinstance(data, np.ndarray):
         if data.dtype == object:
             raise InputError("An array of objects holds images of mixed sizes; give one size, or resize first.")
-        return _channels_first(data)
-    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+        return _channels_first(data) if data.ndim == 4 else _as_tensor(data)
+    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, Mapping):
         raise InputError(
             f"Cannot make images of {type(data).__name__}: give an array, a tensor, a Dataset or a list of images."
         )
@@ -171,15 +175,13 @@ def _single(item: Any, position: int) -> Tensor:
 
 def pil_values(image: Any) -> np.ndarray:
     """The 8-bit values of a PIL image, H x W (grey) or H x W x 3; what cannot be read exactly is refused."""
-    if image.mode in ("L", "RGB"):
-        return np.asarray(image)
     if image.mode[0] in "IF":
         raise InputError(f"An image of mode {image.mode} has more than 8 bits a value; convert it to 8 bits first.")
     if "A" in image.getbands() or "transparency" in image.info:
         alpha = np.asarray(image.convert("RGBA"))[..., 3]
         if alpha.min() < 255:
             raise InputError("An image is partly transparent, so its colours are undefined; flatten it first.")
-    return np.asarray(image.convert("L" if image.mode in ("1", "LA") else "RGB"))
+    return np.asarray(image.convert("L" if image.mode in ("1", "L", "LA") else "RGB"))
 
 
 def _channels_first(array: np.ndarray) -> Tensor:
@@ -188,4 +190,11 @@ def _channels_first(array: np.ndarray) -> Tensor:
         array = array[None]
     if array.ndim >= 3 and array.shape[-1] in (1, 3) and array.shape[-3] not in (1, 3):
         array = np.moveaxis(array, -1, -3)
-    return torch.from_numpy(np.ascontiguousarray(array))
+    return _as_tensor(array)
+
+
+def _as_tensor(array: np.ndarray) -> Tensor:
+    if array.dtype.kind not in "buif":
+        raise InputError(f"Pixels must be numbers, got an array of {array.dtype}.")
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    return torch.from_numpy(array if array.flags.writeable else array.copy())

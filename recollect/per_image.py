@@ -18,6 +18,8 @@ class PerImage:
         return len(next(iter(self._rows().values())))
 
     def __getitem__(self, index: Any) -> Self:
+        """Some of the images; a single position gives one image, still a batch."""
+        index = [index] if isinstance(index, int) else index
         return self._map(lambda rows: rows[index])
 
     def to(self, device: torch.device | str) -> Self:

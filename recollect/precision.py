@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from recollect.errors import InputError
 
 Precision = Literal["ieee", "tf32"]
 
@@ -29,7 +31,9 @@ def float32_precision(precision: Precision) -> Iterator[None]:
             yield
     finally:
         for switch, was in zip(switches, before, strict=True):
-            switch.fp32_precision = was  # type: ignore[attr-defined]
+            switch.fp32_precision = "none"  # type: ignore[attr-defined]
+            if switch.fp32_precision != was:  # type: ignore[attr-defined]  # not inherited: the caller's own choice
+                switch.fp32_precision = was  # type: ignore[attr-defined]
 
 
 @contextmanager
@@ -44,3 +48,22 @@ def as_judged(f: Any) -> Iterator[None]:
     finally:
         for module in training:
             module.training = True
+
+
+def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """f(x), or an error that names what came back where it is no image like x."""
+    out = f(x)
+    if not isinstance(out, Tensor):
+        raise InputError(
+            f"The autoencoder returned a {type(out).__name__}, not a tensor; wrap it so that it returns the image."
+        )
+    if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
+        raise InputError(
+            f"The autoencoder was given {_describe(x)} and returned {_describe(out)}; "
+            "it must return images of the shape and dtype it is given, on the same device."
+        )
+    return out
+
+
+def _describe(x: Tensor) -> str:
+    return f"{'x'.join(map(str, x.shape))} {str(x.dtype).removeprefix('torch.')} on {x.device}"

@@ -113,9 +113,15 @@ class MaskAgreement:
 
 def mask_agreement(estimated: Tensor, true: Tensor) -> MaskAgreement:
     """Compare masks of kept values (True: kept), value by value."""
-    true = true.to(estimated.device).expand_as(estimated)
+    if estimated.dtype != torch.bool or true.dtype != torch.bool:
+        raise InputError(f"Masks are boolean (True: kept), got {estimated.dtype} and {true.dtype}.")
+    try:
+        true = true.to(estimated.device).expand_as(estimated)
+    except RuntimeError:
+        shapes = f"{tuple(estimated.shape)} with {tuple(true.shape)}"
+        raise InputError(f"Cannot compare masks of shapes {shapes}.") from None
     lost, truly_lost = ~estimated.flatten(1), ~true.flatten(1)
     either = (lost | truly_lost).sum(1)
     both = (lost & truly_lost).sum(1)
-    iou = torch.where(either > 0, both / either.clamp(min=1), 1.0)
-    return MaskAgreement((lost == truly_lost).double().mean(1).cpu(), iou.double().cpu())
+    iou = torch.where(either > 0, both.double() / either.clamp(min=1), 1.0)
+    return MaskAgreement((lost == truly_lost).double().mean(1).cpu(), iou.cpu())

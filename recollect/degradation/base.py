@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.errors import InputError
 from recollect.per_image import PerImage
 
 
@@ -33,9 +34,11 @@ class Degradation(PerImage):
         """The H of this family that minimises |H x - y|^2: a new object."""
         raise NotImplementedError
 
-    def expand(self, count: int) -> Self:
-        """One operator an image, for `count` images; costs no memory."""
-        return self._map(lambda t: t.expand(count, *t.shape[1:]))
+    def expand(self, images: Tensor) -> Self:
+        """One operator for each of `images`, checked to fit them; costs no memory."""
+        if len(self) not in (1, len(images)):
+            raise InputError(f"{len(self)} degradations were given for {len(images)} images; give one, or one each.")
+        return self._map(lambda t: t.expand(len(images), *t.shape[1:]))
 
     def fingerprint(self) -> Tensor:
         """A 64-bit number an image: equal operators have equal ones, others differ but for a 2^-60 chance."""
@@ -44,7 +47,7 @@ class Degradation(PerImage):
 
 def _hash_rows(values: Tensor) -> Tensor:
     """Multiply-and-sum hash of each row's bytes, read as 64-bit words."""
-    octets = values.contiguous().flatten(1).view(torch.uint8)
+    octets = values.reshape(len(values), -1).contiguous().view(torch.uint8)
     octets = torch.nn.functional.pad(octets, (0, -octets.shape[1] % 8))
     words = octets.contiguous().view(torch.int64) * -7046029254386353131  # spreads bits upwards ...
     words = words ^ (words >> 32)  # ... and folds them down, so that no bit is lost in the product below

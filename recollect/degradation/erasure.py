@@ -21,8 +21,9 @@ class Erasure(Degradation):
     keep: Tensor
 
     def __post_init__(self) -> None:
-        if self.keep.dtype != torch.bool or self.keep.ndim != 4:
-            found = f"{self.keep.dtype} of shape {tuple(self.keep.shape)}"
+        if not isinstance(self.keep, Tensor) or self.keep.dtype != torch.bool or self.keep.ndim != 4:
+            tensor = isinstance(self.keep, Tensor)
+            found = f"{self.keep.dtype} of shape {tuple(self.keep.shape)}" if tensor else type(self.keep).__name__
             raise InputError(f"An erasure needs a boolean N x C x H x W tensor (True: kept), got {found}.")
 
     def apply(self, x: Tensor) -> Tensor:
@@ -35,6 +36,14 @@ class Erasure(Degradation):
     def refit(self, x: Tensor, y: Tensor) -> Self:
         """Keep a value where keeping costs no more: (x - y)^2 when kept, y^2 when erased."""
         return type(self)((x - y).square() <= y.square())
+
+    def expand(self, images: Tensor) -> Self:
+        """One mask for each image, with all of its channels."""
+        c, h, w = images.shape[1:]
+        if self.keep.shape[1] not in (1, c) or self.keep.shape[2:] != (h, w):
+            size = "x".join(map(str, self.keep.shape[1:]))
+            raise InputError(f"The mask is {size}; the images are {c}x{h}x{w} (C x H x W).")
+        return type(self)(super().expand(images).keep.expand(-1, c, -1, -1))
 
 
 def all_erased(y: Tensor) -> Erasure:

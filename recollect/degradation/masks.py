@@ -11,6 +11,7 @@ import torch
 
 from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError
+from recollect.images import pil_values
 
 Shape = tuple[int, int, int]  # channels, height, width
 
@@ -58,7 +59,7 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
     H x W, C x H x W, or N x C x H x W for one mask an image.
     """
     if isinstance(what, Erasure):
-        return what
+        return _from_array(what.keep, shape)
     if not isinstance(what, (str, Path)):
         return _from_array(what, shape)
     text = str(what)
@@ -112,14 +113,17 @@ def _read(path: Path) -> np.ndarray:
         from PIL import Image
 
         with Image.open(path) as picture:
-            return np.asarray(picture.convert("L"))
-    except (ValueError, OSError) as error:
+            values = pil_values(picture)
+            return values if values.ndim == 2 else np.asarray(picture.convert("L"))
+    except (ValueError, OSError, EOFError, SyntaxError) as error:
         raise InputError(f"The mask file {path} cannot be read: {error}") from None
 
 
 def _from_array(values: Any, shape: Shape) -> Erasure:
     """Check an array of kept values and give it the dimensions N x C x H x W."""
     array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    if array.dtype.kind not in "buif":
+        raise InputError(f"A mask is an array of kept (True) and erased (False) pixels, not {type(values).__name__}.")
     if array.dtype != bool:
         levels = np.unique(array)
         if not (set(levels.tolist()) <= {0, 1} or set(levels.tolist()) <= {0, 255}):
@@ -131,5 +135,5 @@ def _from_array(values: Any, shape: Shape) -> Erasure:
     array = array.reshape((1,) * (4 - array.ndim) + array.shape)
     c, h, w = shape
     if array.ndim != 4 or array.shape[1] not in (1, c) or array.shape[2:] != (h, w):
-        raise InputError(f"The mask has shape {np.shape(values)}; the images are {c}x{h}x{w} (C x H x W).")
+        raise InputError(f"The mask has shape {tuple(np.shape(values))}; the images are {c}x{h}x{w} (C x H x W).")
     return Erasure(torch.from_numpy(np.ascontiguousarray(array)))

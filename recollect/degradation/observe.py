@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,12 +26,14 @@ class Observation:
 
 def observe(images: Images, truth: Degradation, *, noise_std: float = 0.0, seed: int = 42) -> Observation:
     """Degrade each image; the noise is an image's own draw, the same whatever stands beside it."""
-    if not noise_std >= 0:
+    if not 0 <= noise_std < math.inf:
         raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std}.")
-    if len(truth) not in (1, len(images)):
-        raise InputError(f"{len(truth)} degradations were given for {len(images)} images; give one, or one each.")
-    y = truth.apply(images.pixels)
+    if not isinstance(truth, Degradation):
+        raise InputError(f"A degradation is made by recollect.mask(what, images.shape); got {type(truth).__name__}.")
+    images = Images.of(images)
+    pixels = images.pixels
+    y = truth.expand(pixels).apply(pixels)
     if noise_std:
-        noise = np.stack([rng.standard_normal(images.shape, np.float32) for rng in own_draws(images.pixels, seed)])
+        noise = np.stack([rng.standard_normal(images.shape, np.float32) for rng in own_draws(pixels, seed)])
         y = y + noise_std * torch.from_numpy(noise)
     return Observation(y, truth, noise_std)

@@ -57,10 +57,10 @@ class KnownMask:
         trace: Trace | None = None,
         progress: Progress | None = None,
     ) -> Recovery:
-        if len(truth) not in (1, len(y)):
-            raise InputError(f"{len(truth)} degradations were given for {len(y)} images; give one, or one each.")
-        truth = truth if len(truth) == len(y) else truth.expand(len(y))
+        if not isinstance(truth, Degradation):
+            raise InputError(f"The true degradation is one like Erasure, not a {type(truth).__name__}.")
         with ready(f, y, chunk) as f:
+            truth = truth.expand(y)
 
             def enter(some: slice) -> InWork:
                 return InWork.begin(y, truth[some], some, f.device)

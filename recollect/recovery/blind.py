@@ -72,7 +72,10 @@ class Blind:
         return done.to(y.device)
 
     def _begin(self, y: Tensor, some: slice, device: torch.device) -> _InWork:
-        images = InWork.begin(y, self.start(y[some]), some, device)
+        start = self.start(y[some])
+        if not isinstance(start, Degradation):
+            raise InputError(f"start(y) gives a degradation like Erasure, not a {type(start).__name__}.")
+        images = InWork.begin(y, start.expand(y[some]), some, device)
         seen = torch.zeros(len(images), self.limit + 1, dtype=torch.int64, device=device)
         assert images.degradation is not None
         seen[:, 0] = images.degradation.fingerprint()
@@ -94,12 +97,12 @@ class Blind:
         return replace(batch, stop=torch.where(finite, stop, Stop.DIVERGED), seen=seen)
 
     def _why_stop(self, batch: _InWork, fingerprint: Tensor) -> tuple[Tensor, Tensor]:
-        """An estimate equal to the last repeats for ever: converged. One equal to an earlier one: a cycle."""
+        """An estimate equal to the last repeats for ever: converged. One equal to an earlier one: a cycle ..."""
         rounds = batch.rounds[:, None]
         earlier = torch.arange(batch.seen.shape[1], device=rounds.device) < rounds
         before = (batch.seen == fingerprint[:, None]) & earlier
         unchanged = before.gather(1, rounds - 1)[:, 0]
         stop = torch.where(batch.rounds >= self.limit, Stop.LIMIT, Stop.RUNNING)
-        stop = torch.where(before.any(1), Stop.CYCLE, stop)
+        stop = torch.where(before.any(1) & (batch.calm == 0), Stop.CYCLE, stop)  # ... unless the paper's rule ends it
         stop = torch.where(unchanged | (batch.calm >= CALM_ROUNDS), Stop.CONVERGED, stop)
         return stop, batch.seen.scatter(1, rounds, fingerprint[:, None])

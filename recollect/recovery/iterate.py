@@ -56,11 +56,12 @@ class Iterate:
         return done.to(y.device)
 
     def _step(self, f: Ready, batch: InWork) -> InWork:
-        x = f(batch.estimate)
+        x = f(batch.estimate.clone())  # a copy, for networks that work in place
         finite = all_finite(x)
         steps = batch.steps + 1
         stop = torch.where(steps >= self.limit, Stop.LIMIT, Stop.RUNNING)
-        stop = torch.where(mean_square(x - batch.estimate) < self.tolerance, Stop.CONVERGED, stop)
+        moved = mean_square(x - batch.estimate)
+        stop = torch.where((moved < self.tolerance) | (moved == 0), Stop.CONVERGED, stop)
         return replace(
             batch,
             estimate=torch.where(per_image(finite, x), x, batch.estimate),

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from recollect.degradation import Degradation
 from recollect.errors import InputError
-from recollect.precision import as_judged
+from recollect.precision import apply_checked, as_judged
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 Autoencoder = Callable[[Tensor], Tensor]
@@ -49,17 +49,7 @@ class Ready:
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
-        out = self._f(x)
-        if not isinstance(out, Tensor):
-            raise InputError(
-                f"The autoencoder returned a {type(out).__name__}, not a tensor; wrap it so that it returns the image."
-            )
-        if out.shape != x.shape or out.dtype != x.dtype:
-            raise InputError(
-                f"The autoencoder was given {_describe(x)} and returned {_describe(out)}; "
-                "it must return images of the shape and dtype it is given."
-            )
-        return out
+        return apply_checked(self._f, x)
 
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
@@ -73,8 +63,8 @@ class Ready:
         return int(max(1, min(CPU_CHUNK, _free_cpu_memory() // 2 // needed)))
 
     def _peak_of_one(self, y: Tensor) -> int:
-        probe = y[:4].to(self.device)
-        self(probe)  # the first call also loads libraries and their workspaces
+        probe = y[:4].to(self.device, copy=True)
+        self(probe.clone())  # the first call also loads libraries and their workspaces
         torch.cuda.reset_peak_memory_stats(self.device)
         before = torch.cuda.memory_allocated(self.device)
         self(probe)
@@ -170,10 +160,6 @@ def _check_dtype(f: Any, y: Tensor) -> None:
                 f"The autoencoder's weights are {weights.dtype} and the images {y.dtype}; convert one of them, "
                 f"for example autoencoder.to({y.dtype})."
             )
-
-
-def _describe(x: Tensor) -> str:
-    return f"{'x'.join(map(str, x.shape))} {str(x.dtype).removeprefix('torch.')}"
 
 
 def _free_cpu_memory() -> int:

@@ -1,0 +1,109 @@
+"""Trained networks on disk: safetensors with everything needed to build the network again, written atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from recollect.autoencoders import FullyConnected, UNet
+from recollect.errors import InputError
+
+FORMAT = "recollect-checkpoint-1"
+NETWORKS = (FullyConnected, UNet)
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A network and what is known about it: loss, steps, seed, data hash, precision, versions."""
+
+    network: nn.Module
+    about: Mapping[str, Any]
+
+
+def save_checkpoint(path: str | Path, network: nn.Module, about: Mapping[str, Any]) -> None:
+    """Write weights and metadata; a reader sees the whole file or none."""
+    described = {"format": FORMAT, "network": describe_network(network), "about": json.dumps(dict(about))}
+    write_tensors(path, network.state_dict(), described)
+
+
+def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
+    """Build the network again and load its weights; no code from the file is run."""
+    tensors, metadata = read_tensors(path, device)
+    if metadata.get("format") != FORMAT:
+        raise InputError(f"{path} is a safetensors file, but not one of recollect's checkpoints.")
+    network = build_network(metadata["network"]).to(device)
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise InputError(f"The weights in {path} do not fit the network it names: {error}") from None
+    return Checkpoint(network, json.loads(metadata["about"]))
+
+
+def load_checkpoint_about(path: str | Path) -> dict[str, Any]:
+    """What is known about a checkpoint, without its network."""
+    _, metadata = read_tensors(path, only_metadata=True)
+    return json.loads(metadata["about"])
+
+
+def describe_network(network: nn.Module) -> str:
+    """A network's class and settings as JSON."""
+    if not isinstance(network, NETWORKS):
+        known = ", ".join(kind.__name__ for kind in NETWORKS)
+        raise InputError(f"Only {known} can be written as a checkpoint, not {type(network).__name__}.")
+    return json.dumps({"class": type(network).__name__, **network.settings})
+
+
+def build_network(description: str) -> nn.Module:
+    settings: dict[str, Any] = json.loads(description)
+    name = settings.pop("class", None)
+    for kind in NETWORKS:
+        if kind.__name__ == name:
+            return kind(**settings)
+    raise InputError(f"This checkpoint is of a network {name!r}, which this version of recollect does not know.")
+
+
+def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    from safetensors.torch import save
+
+    with atomically(Path(path)) as file:
+        file.write_bytes(save({k: t.detach().cpu().contiguous() for k, t in tensors.items()}, dict(metadata)))
+
+
+def read_tensors(
+    path: str | Path, device: torch.device | str = "cpu", *, only_metadata: bool = False
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise InputError(f"There is no checkpoint {path}.")
+    try:
+        with safe_open(path, framework="pt", device=str(device)) as file:
+            names = [] if only_metadata else list(file.keys())
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} cannot be read as safetensors: {error}") from None
+
+
+@contextmanager
+def atomically(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that takes its place when all is written, and vanishes otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,119 @@
+"""Arrays in files: .npy, .npz and .safetensors, 8-bit or floating point in [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+from recollect.sources.catalogue import Catalogue, Progress, Source
+from recollect.sources.spelling import ARRAY_SUFFIXES, Request
+
+
+def open_(path: Path, request: Request) -> Catalogue:
+    """The images of one array; ids are their positions in it."""
+    if not path.is_file():
+        raise InputError(f"There is no file {path}.")
+    values = _with_channels(_load(path, request.own.get("key")), path)
+    ids = [str(position) for position in range(len(values))]
+    return Catalogue(ids, lambda positions, progress: _read(values, path, positions, progress))
+
+
+def _load(path: Path, key: str | None) -> Any:
+    """A numpy array (of a .npy, left on disk until it is read) or a tensor."""
+    loaders = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors}
+    loader = loaders.get(path.suffix.lower())
+    if loader is None:
+        raise InputError(f"{path} is no array file; expected one of {', '.join(ARRAY_SUFFIXES)}.")
+    try:
+        return loader(path, key)
+    except InputError:
+        raise
+    except Exception as error:  # numpy, zipfile and safetensors each have their own kinds
+        raise InputError(f"{path} cannot be read ({error}).") from None
+
+
+def _npy(path: Path, key: str | None) -> np.ndarray:
+    if key is not None:
+        raise InputError(f"{path} is a .npy and holds one array; leave key={key} out.")
+    return np.lib.format.open_memmap(path, mode="r")  # never unpickles, and reads only what is drawn
+
+
+def _npz(path: Path, key: str | None) -> np.ndarray:
+    with path.open("rb") as file:  # numpy would leave a broken file open
+        loaded = np.load(file, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            raise InputError(f"{path} is named .npz but holds a bare array; rename it to .npy.")
+        return loaded[_pick(path, list(loaded), key)]
+
+
+def _safetensors(path: Path, key: str | None) -> Tensor:
+    try:
+        from safetensors import safe_open
+    except ImportError:
+        raise InputError(f"Reading {path} needs safetensors: run pip install safetensors.") from None
+    with safe_open(path, framework="pt") as loaded:
+        tensor: Tensor = loaded.get_tensor(_pick(path, list(loaded.keys()), key))
+    return tensor
+
+
+def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
+    """The array that is meant: the one asked for, the only one, or the one called images."""
+    if key is None:
+        key = names[0] if len(names) == 1 else "images"
+    if key not in names:
+        raise InputError(f"{path} holds the arrays {', '.join(names) or '(none)'}; add key=NAME to say which.")
+    return key
+
+
+def _with_channels(values: Any, path: Path) -> Any:
+    """As N x C x H x W or N x H x W x C; a stack of grey images without a channel axis is given one."""
+    if values.ndim == 3 and values.shape[0] not in (1, 3) and values.shape[2] not in (1, 3):
+        return values[:, None]
+    if values.ndim != 4 or 0 in values.shape:
+        raise InputError(
+            f"{path} holds an array of shape {tuple(values.shape)}; expected images as N x C x H x W, "
+            "N x H x W x C, or N x H x W for grey ones."
+        )
+    return values
+
+
+def _read(values: Any, path: Path, positions: np.ndarray, progress: Progress) -> Tensor:
+    chosen = values[torch.from_numpy(positions)] if isinstance(values, Tensor) else _taken(values, positions, path)
+    if chosen.shape[1] not in (1, 3) and chosen.shape[3] in (1, 3):
+        chosen = chosen.permute(0, 3, 1, 2)
+    progress(len(positions), len(positions))
+    if chosen.dtype == torch.uint8:
+        if int(chosen.max()) <= 1:  # zeros and ones would all but vanish as 0 to 255
+            raise InputError(f"{path} holds 8-bit values of only 0 and 1; save them as float32 in [0, 1].")
+        return chosen
+    if not chosen.is_floating_point():
+        raise _wrong_kind(path, chosen.dtype)
+    return chosen.to(torch.float32)
+
+
+def _taken(values: np.ndarray, positions: np.ndarray, path: Path) -> Tensor:
+    """The chosen images as a tensor; torch takes this machine's byte order only, so floats are converted here."""
+    if values.dtype != np.uint8 and values.dtype.kind != "f":
+        raise _wrong_kind(path, values.dtype)
+    kind = np.uint8 if values.dtype == np.uint8 else np.float32
+    return torch.from_numpy(np.asarray(values[positions]).astype(kind, copy=False))
+
+
+def _wrong_kind(path: Path, kind: object) -> InputError:
+    return InputError(f"{path} holds {kind}; expected 8-bit values, or floating point in [0, 1].")
+
+
+SOURCE = Source(
+    name="array",
+    about="a .npy, .npz or .safetensors file of images, 8-bit or floating point in [0, 1]",
+    example="array:my/images.npy?count=100",
+    open=open_,
+    path="a .npy, .npz or .safetensors file",
+    own=("key",),
+)

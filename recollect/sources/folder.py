@@ -1,0 +1,146 @@
+"""A folder of the user's own images, nested or not, in any format that Pillow reads."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+from recollect.sources.catalogue import Catalogue, Progress, Source, quiet
+from recollect.sources.decoding import decode, in_parallel, refuse, suffixes
+from recollect.sources.shrinking import to_square
+from recollect.sources.spelling import Request
+
+_ADVICE = "Repair or remove them, or add bad=skip to leave such files out."
+
+
+class SkippedFiles(UserWarning):
+    """Files that were left out because the caller chose bad=skip."""
+
+
+def open_(path: Path, request: Request) -> Catalogue:
+    """The image files under path; ids are paths inside the folder, the class is the folder a file lies in."""
+    bad = request.own["bad"]
+    if bad not in ("refuse", "skip"):
+        raise InputError(f"bad={bad} is unknown; it is refuse (the default) or skip.")
+    names = _list(path)
+    if bad == "skip":
+        names = _readable(path, names, request.size)
+    return Catalogue(
+        ids=names,
+        read=lambda positions, progress: _read(path, [names[p] for p in positions], request.size, progress),
+        labels=[Path(name).parent.as_posix() for name in names],
+    )
+
+
+def _list(path: Path) -> list[str]:
+    if not path.is_dir():
+        raise InputError(f"There is no folder {path}.")
+    names, others = [], 0
+    for at, folders, files in os.walk(path, onerror=_unreadable):
+        folders[:] = [folder for folder in folders if not folder.startswith((".", "__MACOSX"))]
+        for file in files:
+            if file.startswith("."):
+                continue
+            if Path(file).suffix.lower() in suffixes():
+                names.append((Path(at) / file).relative_to(path).as_posix())
+            else:
+                others += 1
+    if not names:
+        seen = f"{others} files, but none of them" if others else "nothing that"
+        raise InputError(f"The folder {path} holds {seen} ends like an image file (.png, .jpg and so on).")
+    return sorted(names)
+
+
+def _unreadable(error: OSError) -> None:
+    raise InputError(f"The folder {error.filename} cannot be listed: {error.strerror}.")
+
+
+def _pixels(path: Path, name: str, size: int | None) -> np.ndarray:
+    values = decode(path / name, name)
+    if size is None:
+        return values
+    try:
+        return to_square(values, size)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _readable(path: Path, names: list[str], size: int | None) -> list[str]:
+    """The files that can be read; every one is decoded, so that a draw never meets a bad one."""
+
+    def check(number: int) -> None:
+        _pixels(path, names[number], size)
+
+    failures = dict(in_parallel(check, len(names), quiet))
+    if failures:
+        told = "; ".join(str(error).rstrip(".") for error in list(failures.values())[:10])
+        more = f"; and {len(failures) - 10} more" if len(failures) > 10 else ""
+        text = f"Left out {len(failures)} of {len(names)} files in {path}: {told}{more}."
+        warnings.warn(text, SkippedFiles, stacklevel=2)
+    if len(failures) == len(names):
+        raise InputError(f"None of the {len(names)} image files in {path} can be read.")
+    return [name for number, name in enumerate(names) if number not in failures]
+
+
+def _read(path: Path, names: list[str], size: int | None, progress: Progress) -> Tensor:
+    """Decode on threads into one array, made when the first file has told the size."""
+    first = _first_shape(path, names, size)
+    result = torch.empty((len(names), 3, *first), dtype=torch.uint8)
+    into = result.numpy()
+    shapes: list[tuple[int, ...]] = [()] * len(names)
+
+    def one(number: int) -> None:
+        values = _pixels(path, names[number], size)
+        shapes[number] = values.shape
+        if values.shape[1:] == first:
+            into[number] = values  # a grey image fills all three channels
+
+    refuse(in_parallel(one, len(names), progress), len(names), _ADVICE)
+    _check_sizes(names, shapes)
+    grey = all(shape[0] == 1 for shape in shapes)
+    return result[:, :1].clone() if grey else result
+
+
+def _first_shape(path: Path, names: list[str], size: int | None) -> tuple[int, int]:
+    """Height and width of the first file that can be read; the others are told apart later."""
+    if size is not None:
+        return size, size
+    for name in names:
+        try:
+            height, width = _pixels(path, name, None).shape[1:]
+            return height, width
+        except InputError:
+            continue
+    return 1, 1  # none can be read: the reading itself will name them
+
+
+def _check_sizes(names: list[str], shapes: list[tuple[int, ...]]) -> None:
+    """Images of one set have one size."""
+    sizes = Counter((shape[2], shape[1]) for shape in shapes)
+    if len(sizes) == 1:
+        return
+    examples = {(shape[2], shape[1]): name for name, shape in zip(names, shapes, strict=True)}
+    told = ", ".join(f"{w}x{h} ({n} files, such as {examples[w, h]})" for (w, h), n in sizes.most_common(3))
+    smallest = min(min(one) for one in sizes)
+    raise InputError(
+        f"The images differ in size: {told}{' and others' if len(sizes) > 3 else ''}. "
+        f"Add size={min(64, smallest)} to cut each to its centred square and shrink it."
+    )
+
+
+SOURCE = Source(
+    name="folder",
+    about="a folder of your own images, with or without sub-folders; size=N cuts squares and shrinks them",
+    example="folder:my/pictures?count=100&size=64&bad=skip",
+    open=open_,
+    path="a folder of image files",
+    own=("bad",),
+    defaults={"bad": "refuse"},
+)

@@ -1,0 +1,48 @@
+"""Smaller images by area averages, exact on every machine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recollect.errors import InputError
+
+_AT_ONCE = 256  # images turned to floats at a time
+
+
+def overlaps(side: int, size: int) -> np.ndarray:
+    """How much of pixel j of `side` lies in cell i of `size`, in units of 1/size pixel: whole numbers."""
+    cells, pixels = np.arange(size)[:, None], np.arange(side)[None, :]
+    end = np.minimum((cells + 1) * side, (pixels + 1) * size)
+    return np.maximum(end - np.maximum(cells * side, pixels * size), 0).astype(np.float64)
+
+
+def to_square(values: np.ndarray, size: int) -> np.ndarray:
+    """The largest centred square of ... x H x W, averaged down to size x size; never enlarged."""
+    height, width = values.shape[-2:]
+    side = min(height, width)
+    if size > side:
+        raise InputError(f"size={size} is larger than an image of {width}x{height}; images are only ever made smaller.")
+    top, left = (height - side) // 2, (width - side) // 2
+    square = values[..., top : top + side, left : left + side]
+    return square if side == size else _averages(square, size)
+
+
+def to_squares(values: np.ndarray, size: int) -> np.ndarray:
+    """`to_square` for many images, N x C x H x W, a few at a time to spare memory."""
+    result = np.empty((*values.shape[:2], size, size), values.dtype)
+    for start in range(0, len(values), _AT_ONCE):
+        result[start : start + _AT_ONCE] = to_square(values[start : start + _AT_ONCE], size)
+    return result
+
+
+def _averages(square: np.ndarray, size: int) -> np.ndarray:
+    side = square.shape[-1]
+    weights = overlaps(side, size)
+    result = np.empty((*square.shape[:-2], size, size), square.dtype)
+    for cell in range(size):  # one row of cells at a time: a large photograph is never all floats
+        rows = slice(cell * side // size, -(-(cell + 1) * side // size))
+        sums = (weights[cell, rows] @ square[..., rows, :].astype(np.float64)) @ weights.T
+        # For 8-bit values these sums are whole numbers below 2**53: exact, whatever order they were added in.
+        means = sums / side**2
+        result[..., cell, :] = np.floor(means + 0.5) if square.dtype == np.uint8 else means
+    return result

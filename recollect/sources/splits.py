@@ -1,0 +1,116 @@
+"""A train and a control set, and a record from which both can be made and checked again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.sources.catalogue import Progress
+from recollect.sources.loading import SOURCES, load, open_catalogue, place_of, read
+from recollect.sources.spelling import Request, parse
+
+_PARTS = ("train", "control")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Images to train on, and images of the same kind never to be trained on."""
+
+    train: Images
+    control: Images
+
+    def __post_init__(self) -> None:
+        if self.train.shape != self.control.shape:
+            raise InputError(f"Train images are {self.train.shape} (C, H, W) and control images {self.control.shape}.")
+
+    def record(self) -> dict[str, Any]:
+        """What `reproduce` and `verify` need: plain values that can be written as JSON."""
+        return {part: _record(getattr(self, part)) for part in _PARTS}
+
+    def verify(self, record: Mapping[str, Any]) -> None:
+        """Refuse unless these are the images of the record: the same ids in the same order, the same pixels."""
+        for part in _PARTS:
+            images, expected = getattr(self, part), _entry(record, part)
+            if list(images.ids) != list(expected["ids"]):
+                raise InputError(f"The {part} set is another than the record's: {_difference(images.ids, expected)}.")
+            if images.hash != expected["sha256"]:
+                raise InputError(
+                    f"The {part} set has the ids of the record but other pixels: sha256 {images.hash[:12]} instead of "
+                    f"{expected['sha256'][:12]}. The files have changed since, or were decoded differently."
+                )
+
+
+def split(train: str, control: str | None = None, *, progress: Progress | None = None) -> Split:
+    """The train set that a spelling stands for and its control set (by default the same with part=control)."""
+    request = parse(train, SOURCES)
+    other = replace(request, part="control") if control is None else parse(control, SOURCES)
+    same = _origin(request) == _origin(other)
+    if same and request.drawn and other.drawn and request.seed != other.seed:
+        raise InputError(
+            f"Train has seed {request.seed} and control {other.seed}; give both the same to keep them apart."
+        )
+    made = Split(load(str(request), progress=progress), load(str(other), progress=progress))
+    shared = set(made.train.ids) & set(made.control.ids) if same else set()
+    if shared:
+        raise InputError(
+            f"{len(shared)} images, such as {min(shared)}, are in both {made.train.name} and {made.control.name}: "
+            "together they ask for more than there is. Ask for fewer of one."
+        )
+    return made
+
+
+def _origin(request: Request) -> tuple[str, Path]:
+    return request.source, place_of(request).resolve()
+
+
+def reproduce(record: Mapping[str, Any], *, source: str | None = None, progress: Progress | None = None) -> Split:
+    """Read the images of a record again, by their ids, and verify them; `source` is where they are now if moved."""
+    train, control = (_again(_entry(record, part), source, progress) for part in _PARTS)
+    made = Split(train, control)
+    made.verify(record)
+    return made
+
+
+def _record(images: Images) -> dict[str, Any]:
+    return {
+        "source": images.name,
+        "count": len(images),
+        "shape": list(images.shape),
+        "sha256": images.hash,
+        "ids": list(images.ids),
+    }
+
+
+def _entry(record: Mapping[str, Any], part: str) -> Mapping[str, Any]:
+    entry = record.get(part)
+    if not isinstance(entry, Mapping) or not {"source", "ids", "sha256"} <= set(entry):
+        raise InputError(f"The record has no whole {part!r} entry; expected source, ids and sha256 in it.")
+    return entry
+
+
+def _again(entry: Mapping[str, Any], source: str | None, progress: Progress | None) -> Images:
+    request = parse(entry["source"], SOURCES)
+    if source is not None:
+        moved = parse(source, SOURCES)
+        request = replace(request, source=moved.source, path=moved.path)
+    catalogue = open_catalogue(request)
+    places = {name: position for position, name in enumerate(catalogue.ids)}
+    missing = [name for name in entry["ids"] if name not in places]
+    if missing:
+        raise InputError(f"{len(missing)} images of the record are not in {request}, the first is {missing[0]!r}.")
+    return read(catalogue, np.array([places[name] for name in entry["ids"]]), request, progress)
+
+
+def _difference(ids: tuple[str, ...], expected: Mapping[str, Any]) -> str:
+    """The first way in which two lists of ids differ, in words."""
+    wanted = expected["ids"]
+    if len(ids) != len(wanted):
+        return f"{len(ids)} images instead of {len(wanted)}"
+    place = next(i for i, (a, b) in enumerate(zip(ids, wanted, strict=True)) if a != b)
+    return f"image {place} is {ids[place]!r} instead of {wanted[place]!r}"

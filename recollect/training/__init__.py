@@ -1,0 +1,6 @@
+"""Changing weights: training to a loss, with a checkpoint at each milestone."""
+
+from recollect.training.recipe import Recipe
+from recollect.training.training import MILESTONES, Milestone, Progress, Training, train_to_loss
+
+__all__ = ["MILESTONES", "Milestone", "Progress", "Recipe", "Training", "train_to_loss"]

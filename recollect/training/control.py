@@ -1,0 +1,74 @@
+"""Watching a training run: when to lower the rate, when something went wrong, when to expect the next milestone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+
+PATIENCE = 1000  # steps without progress before anything is done about it, or a tenth of all steps if that is more
+PROGRESS = 0.93  # the averaged loss must fall to this share of itself within the patience
+CUT = 0.5
+SPIKE = 30.0  # a loss this many times the best is a spike
+COLLAPSED = 0.5  # a network still at this share of a constant output's loss has learned nothing
+
+
+class Verdict(Enum):
+    FINE = "fine"
+    PLATEAU = "plateau"
+    SPIKE = "spike"
+    DIVERGED = "divergence"
+    COLLAPSED = "collapse"
+
+
+@dataclass(frozen=True)
+class Point:
+    """The state of a run at the end of a window of steps."""
+
+    seconds: float
+    steps: int
+    loss: float  # geometric mean over the window's steps
+    averaged: float  # loss of the averaged weights
+    rate: float
+
+
+@dataclass
+class Watch:
+    """Judges each point against those before it; `constant_loss` is what the best constant output would score."""
+
+    constant_loss: float
+    history: list[Point] = field(default_factory=list)
+    since: int = 0  # steps at the last intervention: earlier points no longer count
+
+    def judge(self, point: Point) -> Verdict:
+        self.history.append(point)
+        recent = [p for p in self.history if p.steps > self.since]
+        best = min((min(p.loss, p.averaged) for p in recent[:-1]), default=math.inf)
+        if not math.isfinite(point.loss) or not math.isfinite(point.averaged):
+            return Verdict.DIVERGED
+        if point.loss > SPIKE * best and point.averaged > SPIKE * best:
+            return Verdict.SPIKE
+        patience = max(PATIENCE, point.steps // 10)
+        earlier = [p for p in recent if p.steps <= point.steps - patience]
+        if not earlier or min(point.averaged, point.loss) < PROGRESS * min(earlier[-1].averaged, earlier[-1].loss):
+            return Verdict.FINE
+        return Verdict.COLLAPSED if point.averaged > COLLAPSED * self.constant_loss else Verdict.PLATEAU
+
+    def acted(self, point: Point) -> None:
+        """Something was changed: give it time before judging again."""
+        self.since = point.steps
+
+
+def seconds_to(history: list[Point], loss: float) -> float | None:
+    """Time left to a loss, if it goes on falling as the recent half of the run did (a power of the steps)."""
+    if len(history) < 4:
+        return None
+    now = history[-1]
+    past = min(history, key=lambda p: abs(p.steps - now.steps / 2))
+    if not 0 < now.averaged < past.averaged or past.steps >= now.steps:
+        return None
+    power = math.log(past.averaged / now.averaged) / math.log(now.steps / past.steps)
+    log_steps = math.log(now.steps) + math.log(max(1.0, now.averaged / loss)) / power
+    if log_steps > 60:
+        return None
+    return (math.exp(log_steps) - now.steps) * now.seconds / now.steps

@@ -1,0 +1,117 @@
+"""Muon: momentum made orthogonal by Newton-Schulz steps (Jordan et al. 2024), batched over layers of one shape."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: singular values end between 0.7 and 1.2
+
+
+class Muon:
+    """Muon for weight matrices (convolutions flattened), Adam for biases and slopes; `rate` is a tensor, so that a
+    captured CUDA graph sees it change."""
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        *,
+        rate: float,
+        momentum: float = 0.95,
+        vector_ratio: float = 0.02,
+        betas: tuple[float, float] = (0.9, 0.99),
+    ) -> None:
+        parameters = list(parameters)
+        device = parameters[0].device
+        self.rate = torch.tensor(rate, device=device)
+        self.momentum, self.vector_ratio = momentum, vector_ratio
+        groups: dict[tuple[int, int], list[Tensor]] = defaultdict(list)
+        for p in parameters:
+            if p.ndim >= 2:
+                rows, columns = p.flatten(1).shape
+                groups[rows, columns].append(p)
+        self.groups = list(groups.values())
+        self.buffers = [torch.zeros(len(g), *g[0].flatten(1).shape, device=device) for g in self.groups]
+        vectors = [p for p in parameters if p.ndim < 2]
+        self.vectors = torch.optim.Adam(
+            vectors, lr=torch.tensor(rate * vector_ratio, device=device), betas=betas, **adam_options(device)
+        )
+
+    def set_rate(self, rate: float) -> None:
+        self.rate.fill_(rate)
+        self.vectors.param_groups[0]["lr"].fill_(rate * self.vector_ratio)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        for group, buffer in zip(self.groups, self.buffers, strict=True):
+            gradient = torch.stack([p.grad.flatten(1) for p in group if p.grad is not None])
+            buffer.lerp_(gradient, 1 - self.momentum)
+            update = orthogonal(gradient.lerp(buffer, self.momentum))  # Nesterov's look ahead
+            rows, columns = update.shape[1:]
+            update = update * (self.rate * -(max(1.0, rows / columns) ** 0.5))
+            torch._foreach_add_(group, [u.view_as(p) for u, p in zip(update, group, strict=True)])
+        self.vectors.step()
+
+    def state(self) -> dict[str, Tensor]:
+        tensors = {f"muon.{i}": b for i, b in enumerate(self.buffers)}
+        return tensors | adam_state(self.vectors)
+
+    def load_state(self, tensors: dict[str, Tensor]) -> None:
+        for i, buffer in enumerate(self.buffers):
+            buffer.copy_(tensors[f"muon.{i}"])
+        load_adam_state(self.vectors, tensors)
+
+
+class Adam:
+    """torch's fused Adam behind the same few methods."""
+
+    def __init__(self, parameters: Iterable[Tensor], *, rate: float, betas: tuple[float, float] = (0.9, 0.99)) -> None:
+        parameters = list(parameters)
+        device = parameters[0].device
+        self.rate = torch.tensor(rate, device=device)
+        self.adam = torch.optim.Adam(parameters, lr=self.rate, betas=betas, **adam_options(device))
+
+    def set_rate(self, rate: float) -> None:
+        self.rate.fill_(rate)
+
+    def step(self) -> None:
+        self.adam.step()
+
+    def state(self) -> dict[str, Tensor]:
+        return adam_state(self.adam)
+
+    def load_state(self, tensors: dict[str, Tensor]) -> None:
+        load_adam_state(self.adam, tensors)
+
+
+def orthogonal(matrices: Tensor, steps: int = 5) -> Tensor:
+    """The nearest (semi-)orthogonal matrices, roughly: a stack of them at once, in bfloat16 on a GPU."""
+    a, b, c = NEWTON_SCHULZ
+    tall = matrices.shape[-2] > matrices.shape[-1]
+    x = matrices.mT if tall else matrices
+    x = x / (x.flatten(-2).norm(dim=-1)[..., None, None] + 1e-30)
+    x = x.bfloat16() if x.is_cuda else x
+    for _ in range(steps):
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    x = x.to(matrices.dtype)
+    return x.mT if tall else x
+
+
+def adam_options(device: torch.device) -> dict[str, bool]:
+    """Fused everywhere; on CUDA its step count is a tensor too, so that graphs can be captured."""
+    return {"fused": True, "capturable": device.type == "cuda"}
+
+
+def adam_state(adam: torch.optim.Adam) -> dict[str, Tensor]:
+    parameters = adam.param_groups[0]["params"]
+    return {f"adam.{i}.{name}": value for i, p in enumerate(parameters) for name, value in adam.state[p].items()}
+
+
+def load_adam_state(adam: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
+    for i, p in enumerate(adam.param_groups[0]["params"]):
+        names = ("step", "exp_avg", "exp_avg_sq")
+        adam.state[p] = {name: tensors[f"adam.{i}.{name}"].clone() for name in names if f"adam.{i}.{name}" in tensors}

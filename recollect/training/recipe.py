@@ -1,0 +1,33 @@
+"""How a network is trained: the settings, with defaults by kind of network and none by experiment."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from recollect.errors import InputError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The settings of a training run; all of them end up in the checkpoint."""
+
+    optimizer: Literal["adam", "muon"] = "adam"
+    rate: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
+    average: float = 0.99  # of the weights over steps: it removes the noise that a high rate leaves
+    batch: int | None = None  # None: all images at every step
+    tf32_until: float = 3e-5  # on a GPU, above this loss the forward pass runs in TF32; the backward pass always does
+    finish_from: float | None = 1e-5  # below this loss a linear last layer is solved exactly; None: never
+    seed: int = 42
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in ("adam", "muon"):
+            raise InputError(f"There is no optimizer {self.optimizer!r}; choose adam or muon.")
+        if not self.rate > 0:
+            raise InputError(f"The learning rate must be positive, got {self.rate}.")
+        if self.batch is not None and self.batch < 1:
+            raise InputError(f"A batch has at least one image, got {self.batch}.")
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)

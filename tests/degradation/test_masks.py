@@ -1,0 +1,163 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from recollect import Erasure, InputError, mask
+from recollect.degradation import SIX, random_mask
+
+SIZES = [32, 64]
+
+
+def erased(name: str, h: int) -> np.ndarray:
+    erasure = mask(name, (3, h, h))
+    assert erasure.keep.shape == (1, 1, h, h)  # a pixel goes in all channels
+    return ~erasure.keep[0, 0].numpy()
+
+
+def test_the_six_are_numbered_as_in_the_paper() -> None:
+    assert list(SIX) == ["block", "half", "scatter", "frame", "stripes", "dust"]
+
+
+@pytest.mark.parametrize("h", SIZES)
+@pytest.mark.parametrize(("name", "share"), [("block", 1 / 4), ("half", 1 / 2), ("frame", 7 / 16), ("stripes", 1 / 2)])
+def test_the_erased_share_is_exact(name: str, share: float, h: int) -> None:
+    assert erased(name, h).mean() == share
+
+
+@pytest.mark.parametrize("h", SIZES)
+@pytest.mark.parametrize(("name", "share"), [("scatter", 0.5), ("dust", 0.8)])
+def test_the_erased_share_of_a_draw(name: str, share: float, h: int) -> None:
+    assert abs(erased(name, h).mean() - share) < 4 * np.sqrt(share * (1 - share)) / h
+
+
+@pytest.mark.parametrize("h", SIZES)
+def test_the_geometry(h: int) -> None:
+    row, column = np.mgrid[:h, :h]
+    inner = (h // 4 <= row) & (row < h - h // 4) & (h // 4 <= column) & (column < h - h // 4)
+    framed = (h // 8 <= row) & (row < h - h // 8) & (h // 8 <= column) & (column < h - h // 8)
+    assert np.array_equal(erased("block", h), inner)
+    assert np.array_equal(erased("half", h), row >= h // 2)
+    assert np.array_equal(erased("frame", h), ~framed)
+    assert np.array_equal(erased("stripes", h), row // (h // 16) % 2 == 1)
+
+
+def test_draws_are_fixed_and_different() -> None:
+    for name in ("scatter", "dust"):
+        assert np.array_equal(erased(name, 32), erased(name, 32))
+    assert not np.array_equal(erased("scatter", 32), erased("dust", 32))
+    known = {"scatter": 502, "dust": 837}  # as first drawn: a change would change every result
+    assert {name: int(erased(name, 32).sum()) for name in known} == known
+
+
+@pytest.mark.parametrize("name", list(SIX))
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 24, 40), (3, 33, 33)])
+def test_other_sizes_lose_some_and_keep_some(name: str, shape: tuple[int, int, int]) -> None:
+    keep = mask(name, shape).keep
+    assert keep.shape == (1, 1, *shape[1:])
+    assert 0 < keep.double().mean() < 1
+
+
+# Masks of the user's own
+
+
+@pytest.mark.parametrize("shape", [(8, 6), (1, 8, 6), (3, 8, 6), (1, 1, 8, 6), (5, 3, 8, 6)])
+def test_arrays_of_any_rank(shape: tuple[int, ...]) -> None:
+    keep = np.random.default_rng(0).random(shape) < 0.5
+    made = mask(keep, (3, 8, 6)).keep
+    assert made.ndim == 4
+    assert np.array_equal(made.numpy().reshape(shape), keep)
+
+
+def test_an_array_with_channels_last() -> None:
+    keep = np.random.default_rng(0).random((8, 6, 3)) < 0.5
+    assert np.array_equal(mask(keep, (3, 8, 6)).keep[0].numpy(), keep.transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize("values", [[0, 1], [0, 255], [0.0, 1.0], [False, True]])
+def test_black_is_erased_and_white_kept(values: list) -> None:
+    assert mask(np.array([values, values]), (1, 2, 2)).keep.flatten().tolist() == [False, True, False, True]
+    assert mask(torch.tensor([values, values]), (1, 2, 2)).keep.flatten().tolist() == [False, True, False, True]
+
+
+def test_an_erasure_passes_when_it_fits() -> None:
+    own = Erasure(torch.tensor([[[[True, False]]]]))
+    assert torch.equal(mask(own, (3, 1, 2)).keep, own.keep)
+    with pytest.raises(InputError, match=r"The mask has shape \(1, 1, 1, 2\); the images are 3x4x4"):
+        mask(own, (3, 4, 4))
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "RGB", "P", "RGBA", "LA"])
+def test_a_png(tmp_path: Path, mode: str) -> None:
+    keep = np.random.default_rng(0).random((8, 6)) < 0.5
+    Image.fromarray(keep.astype(np.uint8) * 255).convert(mode).save(tmp_path / "mask.png")
+    assert np.array_equal(mask(tmp_path / "mask.png", (3, 8, 6)).keep[0, 0].numpy(), keep)
+    assert np.array_equal(mask(str(tmp_path / "mask.png"), (3, 8, 6)).keep[0, 0].numpy(), keep)
+
+
+def test_a_npy_file(tmp_path: Path) -> None:
+    keep = np.random.default_rng(0).random((2, 3, 8, 6)) < 0.5
+    np.save(tmp_path / "mask.npy", keep)
+    assert np.array_equal(mask(tmp_path / "mask.npy", (3, 8, 6)).keep.numpy(), keep)
+
+
+def test_a_random_share_for_all() -> None:
+    keep = mask("random:0.3", (3, 64, 64), count=9).keep
+    assert keep.shape == (1, 1, 64, 64)
+    assert abs((~keep).double().mean() - 0.3) < 0.03
+    assert torch.equal(keep, mask("random:30%", (3, 64, 64)).keep)
+    assert not torch.equal(keep, mask("random:0.3", (3, 64, 64), seed=1).keep)
+
+
+def test_a_random_share_for_each() -> None:
+    keep = mask("random-each:0.5", (3, 32, 32), count=5).keep
+    assert keep.shape == (5, 1, 32, 32)
+    assert len({tuple(k.flatten().tolist()) for k in keep}) == 5
+    assert torch.equal(keep[:3], mask("random-each:0.5", (3, 32, 32), count=3).keep)  # whatever comes after
+
+
+@pytest.mark.parametrize(("fraction", "kept"), [(0.0, 1.0), (1.0, 0.0)])
+def test_none_and_all(fraction: float, kept: float) -> None:
+    assert random_mask(fraction, (1, 8, 8)).keep.double().mean() == kept
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("blok", r"There is no mask 'blok'. Known: block, half, scatter, frame, stripes, dust, random:FRACTION"),
+        ("random:lots", r"'lots' is not a fraction; write random:0.3 or random:30%"),
+        ("random:1.5", r"fraction of erased pixels must lie in \[0, 1\], got 1.5"),
+        ("random:nan", r"must lie in \[0, 1\], got nan"),
+        ("nowhere.png", r"There is no mask file nowhere.png"),
+        (np.zeros((8, 9), dtype=bool), r"The mask has shape \(8, 9\); the images are 3x8x8 \(C x H x W\)"),
+        (np.zeros((2, 8, 8), dtype=bool), r"The mask has shape \(2, 8, 8\); the images are 3x8x8"),
+        (np.zeros((1, 1, 1, 8, 8), dtype=bool), r"The mask has shape \(1, 1, 1, 8, 8\)"),
+        (np.full((8, 8), 0.5), r"black \(erased\) or white \(kept\), nothing between; found 0.5"),
+        (np.arange(64).reshape(8, 8), r"nothing between; found 0, 1, 2, 3 \.\.\."),
+        (np.full((8, 8), np.nan), r"nothing between; found nan"),
+        (None, r"A mask is an array of kept \(True\) and erased \(False\) pixels, not NoneType"),
+    ],
+)
+def test_bad_masks(what: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        mask(what, (3, 8, 8))
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    grey, clear, deep = tmp_path / "grey.png", tmp_path / "clear.png", tmp_path / "deep.png"
+    Image.fromarray(rng.integers(0, 256, (8, 8), np.uint8)).save(grey)
+    Image.new("RGBA", (8, 8), (0, 0, 0, 0)).save(clear)
+    Image.fromarray(np.full((8, 8), 65535, np.uint16)).save(deep)
+    for path, message in [(grey, "nothing between"), (clear, "partly transparent"), (deep, "more than 8 bits")]:
+        with pytest.raises(InputError, match=message):
+            mask(path, (3, 8, 8))
+    for name, content in [("text.png", b"hello"), ("text.npy", b"hello"), ("empty.npy", b"")]:
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=rf"{name} cannot be read"):
+            mask(tmp_path / name, (3, 8, 8))
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(InputError, match=r"objects.npy cannot be read"):
+        mask(tmp_path / "objects.npy", (3, 8, 8))

@@ -1,0 +1,43 @@
+import torch
+
+from recollect import Blind, Erasure, Recovery, Stop
+
+
+def recovery() -> Recovery:
+    keep = torch.tensor([True, False, True]).view(3, 1, 1, 1)
+    counts = torch.tensor([4, 2, 100])
+    stop = torch.tensor([Stop.CONVERGED, Stop.CYCLE, Stop.CONVERGED])
+    return Recovery(torch.arange(3.0).view(3, 1, 1, 1), Erasure(keep), counts, counts * 40, stop)
+
+
+def test_every_stop_says_why_in_words() -> None:
+    assert all(len(stop.words) > 5 for stop in Stop)
+    for stop in (Stop.CONVERGED, Stop.CYCLE, Stop.LIMIT, Stop.DIVERGED):
+        assert stop.words.startswith(stop.name.lower())
+
+
+def test_str_counts_the_reasons() -> None:
+    text = str(recovery())
+    assert "Recovery of 3 images:" in text
+    assert f"2 {Stop.CONVERGED.words}" in text
+    assert f"1 {Stop.CYCLE.words}" in text
+
+
+def test_some_of_the_images() -> None:
+    chosen = recovery()[[2, 0]]
+    assert chosen.estimate.flatten().tolist() == [2, 0]
+    assert chosen.degradation.keep.flatten().tolist() == [True, True]  # type: ignore[union-attr]
+    assert chosen.stops == [Stop.CONVERGED, Stop.CONVERGED]
+
+
+def test_one_image_is_still_a_batch() -> None:
+    one = recovery()[1]
+    assert len(one) == 1
+    assert one.estimate.shape == (1, 1, 1, 1)
+    assert one.stops == [Stop.CYCLE]
+    assert [len(r) for r in recovery()] == [1, 1, 1]  # type: ignore[attr-defined]
+
+
+def test_methods_are_immutable_and_compare_by_their_settings() -> None:
+    assert Blind(gamma=0.1) == Blind(gamma=0.1) != Blind(gamma=0.2)
+    assert len({Blind(), Blind()}) == 1

@@ -1,0 +1,80 @@
+"""Small copies of the official formats, made here, and the real ones where they are."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.fixture
+def shared() -> Callable[[str], Path]:
+    """A path in the folder of real data, or a skip that says what is missing."""
+
+    def find(name: str) -> Path:
+        if not (SHARED / name).exists():
+            pytest.skip(f"real data is not here: ../shared/data/{name}")
+        return SHARED / name
+
+    return find
+
+
+@pytest.fixture
+def values() -> Callable[..., np.ndarray]:
+    """Random 8-bit values of a shape."""
+    rng = np.random.default_rng(3)
+    return lambda *shape: rng.integers(0, 256, shape, dtype=np.uint8)
+
+
+def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def python2_batch(data: np.ndarray, labels: list[int]) -> bytes:
+    """A batch as the official files have it: byte keys, protocol 2, numpy.core names."""
+    pickled = pickle.dumps({b"data": data, b"labels": labels, b"batch_label": b"training batch 1 of 5"}, protocol=2)
+    return pickled.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
+
+
+@pytest.fixture
+def cifar(tmp_path: Path, values: Callable[..., np.ndarray]) -> tuple[Path, np.ndarray]:
+    """A folder of two batches with 20 images each, and their values."""
+    folder = tmp_path / "cifar-10-batches-py"
+    folder.mkdir()
+    data = values(40, 3072)
+    for number in (1, 2):
+        rows = data[20 * (number - 1) : 20 * number]
+        (folder / f"data_batch_{number}").write_bytes(python2_batch(rows, [i % 10 for i in range(20)]))
+    (folder / "test_batch").write_bytes(python2_batch(values(5, 3072), [0] * 5))
+    return folder, data.reshape(-1, 3, 32, 32)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Callable[..., Path]:
+    """A zip in the layout of Tiny ImageNet; extra entries can be added or put in the place of others."""
+
+    def make(classes: int = 4, each: int = 6, extra: dict[str, bytes] | None = None, name: str = "tiny.zip") -> Path:
+        rng = np.random.default_rng(5)
+        entries = {"tiny-imagenet-200/wnids.txt": b""}
+        for c in range(classes):
+            for k in range(each):
+                colour = Image.fromarray(rng.integers(0, 256, (4, 4, 3), dtype=np.uint8)).resize((64, 64))
+                entry = f"tiny-imagenet-200/train/n{c:08d}/images/n{c:08d}_{k}.JPEG"
+                entries[entry] = encoded(colour, "JPEG")
+        entries |= extra or {}
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for entry, content in entries.items():
+                archive.writestr(entry, content)
+        return tmp_path / name
+
+    return make

@@ -1,0 +1,126 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.sources import duplicates, find_duplicates, load
+from recollect.sources.duplicates import NEAR
+
+
+def smooth(count: int, rng: torch.Generator, side: int = 12) -> torch.Tensor:
+    """Images of a few large spots, as different as real ones."""
+    return torch.nn.functional.interpolate(torch.rand(count, 3, 3, 3, generator=rng), (side, side), mode="nearest")
+
+
+def slow(some: torch.Tensor, others: torch.Tensor, near: float, earlier: bool) -> dict[str, tuple[str, float]]:
+    """All pairs, one by one."""
+    found = {}
+    for i, one in enumerate(some):
+        errors = [(float((one - other).double().square().mean()), j) for j, other in enumerate(others)]
+        allowed = [e for e in errors if e[0] <= near and (not earlier or e[1] < i)]
+        if allowed:
+            found[str(i)] = (str(min(allowed)[1]), min(allowed)[0])
+    return found
+
+
+def test_planted_duplicates_are_found(rng: torch.Generator) -> None:
+    train, control = smooth(50, rng), smooth(50, rng)
+    control[7] = train[30]
+    control[9] = (train[31] + 0.02).clamp(0, 1)
+    control[11] = (train[32] + 0.1).clamp(0, 1)  # MSE near 0.01: another picture for our purposes
+    train[40] = train[3]
+    found = find_duplicates(Images(train), Images(control))
+    assert [(p.first, p.second, p.exact) for p in found.across] == [("7", "30", True), ("9", "31", False)]
+    assert [(p.first, p.second, p.exact) for p in found.inside] == [("40", "3", True)]
+    assert found.across[1].mse == pytest.approx(4e-4, rel=0.2)
+    assert str(found) == (
+        "Of 50 control images, 1 have an exact and 1 a near duplicate in train; of 50 train images, 1 have an exact "
+        "and 0 a near duplicate earlier in train (near: MSE <= 0.002)."
+    )
+
+
+@given(
+    seed=st.integers(0, 999),
+    side=st.sampled_from([1, 3, 8, 11, 16]),
+    noise=st.sampled_from([0.0, 0.01, 0.05, 0.3]),
+    near=st.sampled_from([0.0, 1e-4, NEAR, 0.05]),
+)
+def test_the_same_as_comparing_all_pairs(seed: int, side: int, noise: float, near: float) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    centres = torch.rand(4, 1, side, side, generator=rng)
+    draw = torch.randint(0, 4, (40,), generator=rng)
+    pixels = (centres[draw] + noise * torch.randn(40, 1, side, side, generator=rng)).clamp(0, 1)
+    train, control = pixels[:25], pixels[25:]
+    found = find_duplicates(Images(train), Images(control), near=near)
+    for pairs, expected in (
+        (found.across, slow(control, train, near, False)),
+        (found.inside, slow(train, train, near, True)),
+    ):
+        got = {pair.first: (pair.mse, pair.second) for pair in pairs}
+        assert set(got) == set(expected)
+        for name, (_, mse) in expected.items():
+            assert got[name][0] == pytest.approx(mse, rel=1e-4, abs=1e-12)
+
+
+def test_blocks_are_joined_right(rng: torch.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels = smooth(60, rng)
+    pixels[[17, 41, 59]] = pixels[[2, 40, 33]]
+    control = pixels[[1, 5, 30]]
+    whole = find_duplicates(Images(pixels), Images(control))
+    for name, value in (("_ROWS", 7), ("_COLUMNS", 11), ("_PAIRS", 2)):
+        monkeypatch.setattr(duplicates, name, value)
+    assert find_duplicates(Images(pixels), Images(control)) == whole
+    assert [p.first for p in whole.inside] == ["17", "41", "59"]
+    assert len(whole.across) == 3
+
+
+def test_bytes_and_floats_are_compared_alike(rng: torch.Generator) -> None:
+    values = torch.randint(0, 256, (20, 3, 9, 9), generator=rng, dtype=torch.uint8)
+    found = find_duplicates(Images.from_uint8(values), Images(values[:4].float() / 255))
+    assert [(p.second, p.exact) for p in found.across] == [(str(i), True) for i in range(4)]
+
+
+def test_a_set_of_one_picture_repeated_ends_quickly() -> None:
+    found = find_duplicates(Images(torch.full((5000, 1, 8, 8), 0.5)))
+    assert len(found.inside) == 4999
+    assert all(pair.exact for pair in found.inside)
+
+
+def test_no_duplicates_is_false_and_the_record_is_json(rng: torch.Generator) -> None:
+    pixels = smooth(10, rng)
+    clean = find_duplicates(Images(pixels))
+    assert not clean
+    found = find_duplicates(Images(pixels), Images(pixels[:1], ["copy"]))
+    assert found
+    assert json.loads(json.dumps(found.record()))["across"] == [["copy", "0", 0.0]]
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    train = Images(torch.rand(2, 1, 4, 4))
+    with pytest.raises(InputError, match=r"control images \(1, 4, 5\)"):
+        find_duplicates(train, Images(torch.rand(2, 1, 4, 5)))
+    with pytest.raises(InputError, match="negative"):
+        find_duplicates(train, near=-1)
+
+
+def test_the_threshold_is_what_one_estimate_can_be_of_two_images() -> None:
+    """Halfway between two images at exactly NEAR, the error to both is the paper's approximate threshold."""
+    a, b = torch.zeros(100, dtype=torch.float64), torch.full((100,), NEAR**0.5, dtype=torch.float64)
+    middle = (a + b) / 2
+    assert float((middle - a).square().mean()) == pytest.approx(5e-4)
+    assert float((middle - b).square().mean()) == pytest.approx(5e-4)
+
+
+def test_a_copy_among_real_images(shared: Callable[[str], Path]) -> None:
+    train = load(f"tiny-imagenet:{shared('tiny-imagenet-200.zip')}?per-class=2")
+    stained = train._stored[[3, 250]].clone()
+    stained[1, :, :8, :8] = 128  # a corner painted over
+    found = find_duplicates(train, Images.from_uint8(stained, ["same", "stained"]), near=0.01)
+    assert [(p.first, p.second) for p in found.across] == [("same", train.ids[3]), ("stained", train.ids[250])]
+    assert [p.exact for p in found.across] == [True, False]

@@ -1,0 +1,172 @@
+"""Who may import whom: the table of the design, read from the source with `ast`."""
+
+import ast
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import recollect
+
+PACKAGE = Path(recollect.__file__).parent
+
+# What describes pixels, a network, H, an error, a row; it needs torch, numpy and the standard library alone.
+DESCRIBES = {"autoencoders", "degradation", "errors", "images", "per_image", "precision", "records", "scoring"}
+DESCRIBES |= {"seeding", "version"}
+# What estimates: a solver can never see the truth, nor images, nor scores.
+ESTIMATES = {"degradation", "errors", "per_image", "precision"}
+CHANGES = DESCRIBES | {"checkpoints"}
+JOINS = CHANGES | {"attractors", "checks", "recovery", "sources", "training"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "per_image": set(),
+    "seeding": set(),
+    "version": set(),
+    "precision": {"errors"},
+    "images": {"errors"},
+    "autoencoders": {"errors"},
+    "scoring": {"errors"},
+    "records": {"errors", "scoring"},
+    "degradation": {"errors", "images", "per_image", "seeding"},
+    "recovery": ESTIMATES,
+    "attractors": DESCRIBES,
+    "checks": DESCRIBES | {"attractors"},
+    "sources": {"errors", "images"},
+    "checkpoints": DESCRIBES,
+    "training": CHANGES,
+    "report": {"errors", "records", "scoring"},
+    "audit": JOINS,
+    "sweep": JOINS | {"audit"},
+    "paper": JOINS | {"audit", "sweep"},
+    "cli": JOINS | {"audit", "paper", "report", "sweep"},
+}
+LEAN = DESCRIBES | {"attractors", "recovery"}  # only torch and numpy at the top of a file
+ANYTHING = {"__init__", "__main__"}  # the package's own front doors
+
+
+def files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    """The first name below the package: images, recovery, ..."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST, path: Path) -> Iterator[str]:
+    """Full names of the modules that a piece of code imports, relative imports resolved."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            inside = ["recollect", *path.relative_to(PACKAGE).parent.parts]
+            base = ".".join(inside[: len(inside) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, [base, node.module]))
+            yield from ([f"recollect.{alias.name}" for alias in node.names] if module == "recollect" else [module])
+
+
+def at_the_top(path: Path) -> ast.Module:
+    """The file without the insides of its functions, where imports wait until they are used."""
+
+    class Strip(ast.NodeTransformer):
+        def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+            node.body = [ast.Pass()]
+            return node
+
+        def visit_If(self, node: ast.If) -> ast.AST:
+            return ast.Pass() if ast.unparse(node.test).endswith("TYPE_CHECKING") else self.generic_visit(node)
+
+    return Strip().visit(ast.parse(path.read_text()))
+
+
+def test_every_module_has_its_place() -> None:
+    strangers = {part_of(p) for p in files()} - set(MAY_IMPORT) - ANYTHING
+    assert not strangers, f"say in MAY_IMPORT where these live: {sorted(strangers)}"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_within_the_package(path: Path) -> None:
+    part = part_of(path)
+    if part in ANYTHING:
+        return
+    used = {name.split(".")[1] for name in imported(ast.parse(path.read_text()), path) if name.startswith("recollect.")}
+    forbidden = used - MAY_IMPORT[part] - {part}
+    assert not forbidden, f"{part} may not import {sorted(forbidden)}"
+
+
+@pytest.mark.parametrize("path", [p for p in files() if part_of(p) in LEAN], ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_the_core_needs_torch_and_numpy_alone(path: Path) -> None:
+    tops = {name.split(".")[0] for name in imported(at_the_top(path), path)}
+    foreign = tops - set(sys.stdlib_module_names) - {"torch", "numpy", "recollect"}
+    assert not foreign, f"import {sorted(foreign)} where it is used"
+
+
+def test_the_reader_of_imports_reads_them() -> None:
+    code = (
+        "import a.b\nfrom recollect import scoring\nfrom . import x\nfrom ..images import Images\ndef f():\n  import c"
+    )
+    names = set(imported(ast.parse(code), PACKAGE / "recovery" / "blind.py"))
+    assert names == {"a.b", "recollect.scoring", "recollect.recovery", "recollect.images", "c"}
+
+
+HEAVY = ["PIL", "scipy", "skimage", "pandas", "matplotlib", "typer", "rich", "jinja2", "safetensors", "pooch", "tqdm"]
+HEAVY += ["onnx", "onnxruntime", "ray", "diffusers", "pyarrow", "requests", "pydantic"]
+
+
+def run(code: str) -> str:
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_imports_and_recovers_where_only_torch_and_numpy_are_installed() -> None:
+    run(f"""
+        import sys
+
+        class Refuse:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] in {HEAVY}:
+                    raise ModuleNotFoundError(name)
+
+        sys.meta_path.insert(0, Refuse())
+        import torch
+        import recollect
+        from recollect import Blind, Images, KnownMask, Iterate, Score, mask, observe
+
+        images = Images(torch.rand(3, 3, 8, 8))
+        seen = observe(images, mask("block", images.shape), noise_std=0.01)
+        f = recollect.FullyConnected(images.shape, layers=2, width=8)
+        Blind(limit=2)(f, seen.y), Iterate(limit=2)(f, seen.y)
+        str(Score.of(KnownMask()(f, seen.y, seen.truth).estimate, images.pixels).accurate)
+    """)
+
+
+def test_importing_it_costs_little_more_than_importing_torch() -> None:
+    out = run(f"""
+        import time, sys
+        import torch, numpy
+        before, since = set(sys.modules), time.perf_counter()
+        import recollect
+        print(time.perf_counter() - since)
+        print(sorted(m for m in set(sys.modules) - before if m.split(".")[0] in {HEAVY}))
+    """)
+    seconds, heavy = out.splitlines()
+    assert heavy == "[]"
+    assert float(seconds) < 0.5  # about 0.02; the bound is for slow machines
+
+
+def test_the_public_names_are_there() -> None:
+    assert all(hasattr(recollect, name) for name in recollect.__all__)
+    assert recollect.__all__ == sorted(recollect.__all__)
+    assert len(recollect.__all__) <= 25
+
+
+def test_nothing_is_printed_by_the_core() -> None:
+    for path in (p for p in files() if part_of(p) in LEAN):
+        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], path

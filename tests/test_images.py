@@ -1,0 +1,318 @@
+import hashlib
+import re
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import Dataset, TensorDataset
+
+from recollect import Images, InputError
+from recollect.images import pil_values
+
+
+def some(count: int = 4, shape: tuple[int, int, int] = (3, 8, 8), seed: int = 0) -> torch.Tensor:
+    return torch.rand(count, *shape, generator=torch.Generator().manual_seed(seed))
+
+
+def bytes_of(count: int = 4, shape: tuple[int, int, int] = (3, 8, 8)) -> torch.Tensor:
+    return torch.randint(0, 256, (count, *shape), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+
+
+def picture(mode: str, size: int = 8) -> Image.Image:
+    values = np.random.default_rng(3).integers(0, 256, (size, size, 3), np.uint8)
+    return Image.fromarray(values).convert(mode)
+
+
+# What is let in
+
+
+def test_pixels_are_float32_as_given() -> None:
+    images = Images(some())
+    assert images.pixels.dtype == torch.float32
+    assert torch.equal(images.pixels, some())
+    assert (len(images), images.shape) == (4, (3, 8, 8))
+
+
+def test_float64_becomes_float32() -> None:
+    assert Images(some().double()).pixels.dtype == torch.float32
+
+
+def test_the_ends_of_the_range_are_inside() -> None:
+    pixels = torch.zeros(1, 1, 2, 2)
+    pixels[0, 0, 0, 0] = 1
+    assert torch.equal(Images(pixels).pixels, pixels)
+
+
+def test_gradients_stay_outside() -> None:
+    assert not Images(some().requires_grad_()).pixels.requires_grad
+
+
+def test_arrays_may_have_channels_last() -> None:
+    array = some().permute(0, 2, 3, 1).numpy()
+    assert torch.equal(Images.of(array).pixels, some())
+
+
+def test_arrays_with_channels_first_stay() -> None:
+    assert torch.equal(Images.of(some().numpy()).pixels, some())
+
+
+def test_read_only_reversed_and_byte_swapped_arrays() -> None:
+    array = some().numpy()
+    array.flags.writeable = False
+    assert torch.equal(Images.of(array).pixels, some())
+    assert torch.equal(Images.of(array[::-1]).pixels, some().flip(0))
+    assert torch.equal(Images.of(array.astype(">f4")).pixels, some())
+
+
+def test_a_list_of_arrays_channels_last_or_grey() -> None:
+    assert torch.equal(Images.of([image.permute(1, 2, 0).numpy() for image in some()]).pixels, some())
+    grey = some(shape=(1, 8, 8))
+    assert torch.equal(Images.of([image[0].numpy() for image in grey]).pixels, grey)
+
+
+def test_a_list_of_tensors() -> None:
+    assert torch.equal(Images.of(list(some())).pixels, some())
+
+
+def test_a_dataset_with_labels() -> None:
+    assert torch.equal(Images.of(TensorDataset(some(), torch.arange(4))).pixels, some())
+
+
+def test_a_dataset_without_labels() -> None:
+    class Plain(Dataset):
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return some()[index]
+
+    assert torch.equal(Images.of(Plain()).pixels, some())
+
+
+def test_images_of_images_is_the_same() -> None:
+    images = Images(some())
+    assert Images.of(images) is images
+
+
+# PIL images
+
+
+@pytest.mark.parametrize(("mode", "channels"), [("L", 1), ("RGB", 3), ("1", 1), ("P", 3), ("RGBA", 3), ("LA", 1)])
+def test_pil_images_by_mode(mode: str, channels: int) -> None:
+    image = picture(mode)
+    expected = np.atleast_3d(np.asarray(image.convert("L" if channels == 1 else "RGB"))).transpose(2, 0, 1)
+    images = Images.of([image, image])
+    assert images.shape == (channels, 8, 8)
+    assert np.array_equal(images.pixels[1].numpy(), expected.astype(np.float32) / 255)
+
+
+def test_pil_images_with_labels() -> None:
+    assert Images.of([(picture("RGB"), 3), (picture("RGB"), 4)]).shape == (3, 8, 8)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA"])
+def test_transparent_pil_images_are_refused(mode: str) -> None:
+    image = picture(mode)
+    image.putalpha(Image.new("L", image.size, 200))
+    with pytest.raises(InputError, match=r"partly transparent.*flatten it first"):
+        Images.of([image])
+
+
+@pytest.mark.parametrize("mode", ["P", "L", "RGB"])
+def test_a_transparent_colour_is_refused(mode: str) -> None:
+    image = picture(mode)
+    image.info["transparency"] = image.getpixel((0, 0))
+    with pytest.raises(InputError, match="partly transparent"):
+        pil_values(image)
+
+
+@pytest.mark.parametrize(("mode", "dtype"), [("I;16", np.uint16), ("I", np.int32), ("F", np.float32)])
+def test_pil_images_of_more_than_8_bits_are_refused(mode: str, dtype: type) -> None:
+    image = Image.fromarray(np.full((8, 8), 300, dtype))
+    assert image.mode == mode
+    with pytest.raises(InputError, match=rf"mode {mode} has more than 8 bits a value; convert it to 8 bits first"):
+        Images.of([image])
+
+
+# 8-bit storage
+
+
+def test_from_uint8_is_exactly_values_over_255() -> None:
+    values = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
+    expected = (np.arange(256, dtype=np.float32) / np.float32(255)).reshape(1, 1, 16, 16)
+    assert np.array_equal(Images.from_uint8(values).pixels.numpy(), expected)
+
+
+def test_the_hash_does_not_depend_on_the_storage() -> None:
+    values = bytes_of()
+    photos = [Image.fromarray(v.permute(1, 2, 0).numpy()) for v in values]
+    one = Images.from_uint8(values)
+    assert one.hash == Images(values.float() / 255).hash == Images.of(photos).hash == Images(one.pixels.double()).hash
+
+
+def test_from_uint8_refuses_other_types() -> None:
+    with pytest.raises(InputError, match=r"takes 8-bit values, got torch.float32"):
+        Images.from_uint8(some())
+    with pytest.raises(InputError, match=r"must be a tensor, not ndarray"):
+        Images.from_uint8(bytes_of().numpy())  # type: ignore[arg-type]
+
+
+# Hash and ids
+
+
+def test_the_hash_is_sha256_of_shape_and_float32_pixels() -> None:
+    pixels = some(1500, (1, 2, 2))  # more than one slice of the hash
+    expected = hashlib.sha256(b"(1500, 1, 2, 2)" + pixels.numpy().tobytes()).hexdigest()
+    assert Images(pixels).hash == expected
+
+
+def test_the_hash_is_stable() -> None:
+    pixels = torch.arange(8, dtype=torch.float32).view(2, 1, 2, 2) / 8
+    assert Images(pixels).hash == "03e39238f8676b9ac1d5394b0fe4c52a82ad97f9e326fbc25e393d47bc82f243"
+
+
+def test_the_hash_sees_pixels_order_and_shape_alone() -> None:
+    pixels = some()
+    changed = pixels.clone()
+    changed[2, 1, 3, 3] = 0.5
+    hashes = {Images(p).hash for p in (pixels, changed, pixels.flip(0), pixels.view(4, 3, 4, 16))}
+    assert len(hashes) == 4
+    assert Images(pixels, ids="abcd", name="other").hash == Images(pixels).hash
+
+
+def test_minus_zero_is_zero_to_the_hash() -> None:
+    zeros = torch.zeros(1, 1, 2, 2)
+    assert Images(-zeros).hash == Images(zeros).hash
+
+
+def test_ids_are_kept_as_text_and_counted_by_default() -> None:
+    assert Images(some(), ids=[7, "b", "c", "d"]).ids == ("7", "b", "c", "d")
+    assert Images(some()).ids == ("0", "1", "2", "3")
+
+
+def test_bad_ids() -> None:
+    with pytest.raises(InputError, match=r"3 ids were given for 4 images; give one id an image"):
+        Images(some(), ids="abc")
+    with pytest.raises(InputError, match=r"'a' stands for more than one image"):
+        Images(some(), ids="abca")
+
+
+# Selections
+
+
+@pytest.mark.parametrize(
+    ("index", "positions"),
+    [
+        (1, [1]),
+        (-1, [3]),
+        (slice(1, 3), [1, 2]),
+        (slice(None, None, 2), [0, 2]),
+        (slice(None, None, -1), [3, 2, 1, 0]),
+        ([2, 0], [2, 0]),
+        (np.array([True, False, False, True]), [0, 3]),
+        (torch.tensor([3, 1]), [3, 1]),
+        (torch.tensor([False, True, False, True]), [1, 3]),
+    ],
+)
+@pytest.mark.parametrize("stored", ["float", "bytes"])
+def test_selections_are_images_with_their_ids(index: object, positions: list[int], stored: str) -> None:
+    ids = ["a", "b", "c", "d"]
+    images = Images.from_uint8(bytes_of(), ids, "set") if stored == "bytes" else Images(some(), ids, "set")
+    chosen = images[index]
+    assert torch.equal(chosen.pixels, images.pixels[positions])
+    assert chosen.ids == tuple(ids[p] for p in positions)
+    assert chosen.name == "set"
+    assert chosen.hash == Images(images.pixels[positions]).hash
+
+
+def test_a_slice_of_bytes_stays_bytes() -> None:
+    assert Images.from_uint8(bytes_of())[1:3]._stored.dtype == torch.uint8
+
+
+def test_an_empty_selection_is_refused() -> None:
+    with pytest.raises(InputError, match=r"leaves none of the 4 images"):
+        Images(some())[4:]
+
+
+def test_a_position_outside_raises_so_that_loops_end() -> None:
+    assert [one.ids for one in Images(some())] == [("0",), ("1",), ("2",), ("3",)]
+
+
+def test_repr_names_size_and_hash() -> None:
+    images = Images(some(), name="photos")
+    assert repr(images) == f"Images('photos', 4 of 3x8x8, sha256 {images.hash[:12]})"
+
+
+# What is turned away
+
+
+def with_value(value: float) -> torch.Tensor:
+    pixels = some()
+    pixels[2, 0, 1, 1] = value
+    return pixels
+
+
+BAD_TENSORS = [
+    (some() * 255, "must lie in [0, 1]; found [", "This looks like 0-255 data: divide by 255."),
+    (with_value(200.0), "found [", "0-255 data: divide by 255"),
+    (some() * 2 - 1, "must lie in [0, 1]", "This looks like [-1, 1] data: use (pixels + 1) / 2."),
+    ((some() - 0.45) / 0.2, "must lie in [0, 1]", "This looks normalised: undo it (pixels * std + mean) or clamp."),
+    (with_value(1.0000001), "1.0000001]", "They stick out a little: use pixels.clamp(0, 1)."),
+    (with_value(-0.01), "found [-0.0099999998", "pixels.clamp(0, 1)"),
+    (with_value(float("nan")), "must be finite: 1 are NaN or infinite", "the first in image 2"),
+    (with_value(float("inf")), "must be finite", "the first in image 2"),
+    (some()[0], "need four dimensions, N x C x H x W; got shape (3, 8, 8)", "pixels[None]"),
+    (some()[None], "need four dimensions", "got shape (1, 4, 3, 8, 8)"),
+    (torch.zeros(0, 3, 8, 8), "There are no images here", "shape (0, 3, 8, 8) is empty"),
+    (torch.zeros(2, 3, 0, 8), "There are no images here", "is empty"),
+    (
+        torch.zeros(2, 8, 8, 3),
+        "Expected 1 or 3 channels, found 8",
+        "look channels-last: use pixels.permute(0, 3, 1, 2)",
+    ),
+    (torch.zeros(2, 4, 8, 8), "Expected 1 or 3 channels, found 4", "in shape (2, 4, 8, 8)"),
+    (bytes_of(), "must be floating point in [0, 1], got torch.uint8", "looks like 0-255 data: divide by 255"),
+    (bytes_of().long(), "got torch.int64", "looks like 0-255 data: divide by 255"),
+    (some() > 0.5, "must be floating point in [0, 1], got torch.bool", ""),
+]
+
+
+@pytest.mark.parametrize(("pixels", "found", "advice"), BAD_TENSORS, ids=range(len(BAD_TENSORS)))
+@pytest.mark.parametrize("door", [Images, Images.of])
+def test_bad_tensors(door: type, pixels: torch.Tensor, found: str, advice: str) -> None:
+    with pytest.raises(InputError, match=re.escape(found)) as raised:
+        door(pixels)
+    assert advice in str(raised.value)
+
+
+BAD_DATA = [
+    ([some()[0], some(shape=(3, 8, 9))[0]], "Images differ in size (3x8x8, 3x8x9); give images of one size"),
+    ([picture("RGB"), picture("L")], "Images differ in size (1x8x8, 3x8x8)"),
+    (np.array([np.zeros((2, 2)), np.zeros((3, 3))], dtype=object), "holds images of mixed sizes"),
+    ([], "There are no images here: the set is empty."),
+    (np.zeros((0, 8, 8, 3)), "There are no images here"),
+    (np.zeros((8, 8, 3)), "need four dimensions, N x C x H x W; got shape (8, 8, 3)"),
+    (np.zeros((8, 8)), "need four dimensions, N x C x H x W; got shape (8, 8)"),
+    (bytes_of().numpy(), "got torch.uint8; this looks like 0-255 data"),
+    ([bytes_of()[0].numpy()], "got torch.uint8; this looks like 0-255 data"),
+    (np.full((2, 1, 4, 4), "a"), "Pixels must be numbers, got an array of <U1"),
+    (np.full((2, 1, 4, 4), np.nan), "must be finite: 32 are NaN or infinite, the first in image 0"),
+    ([some()[0], some()], "Image 1 has shape (4, 3, 8, 8); expected C x H x W"),
+    ([{"image": 1}], "Item 0 is a dict; expected a PIL image, an array or a tensor"),
+    ({"a": some()}, "Cannot make images of dict"),
+    (iter(some()), "Cannot make images of"),
+    (None, "Cannot make images of NoneType: give an array, a tensor, a Dataset or a list of images."),
+    ("cifar10", "Expected images, got the text 'cifar10'"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), BAD_DATA, ids=range(len(BAD_DATA)))
+def test_bad_data(data: object, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        Images.of(data)
+
+
+def test_pixels_must_be_a_tensor() -> None:
+    with pytest.raises(InputError, match=r"must be a tensor, not list; Images.of\(\) takes other forms"):
+        Images([[0.5]])  # type: ignore[arg-type]

@@ -1,0 +1,66 @@
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from recollect.per_image import PerImage
+
+
+@dataclass(frozen=True, eq=False)
+class Inner(PerImage):
+    value: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Outer(PerImage):
+    number: Tensor
+    inner: Inner | None
+    label: str = "kept"
+
+
+def outer(*numbers: int) -> Outer:
+    values = torch.tensor(numbers)
+    return Outer(values, Inner(values * 10), "mine")
+
+
+def rows(some: Outer) -> tuple[list[int], list[int]]:
+    assert some.inner is not None
+    return some.number.tolist(), some.inner.value.tolist()
+
+
+@pytest.mark.parametrize(
+    ("index", "numbers"),
+    [
+        (slice(1, 3), [2, 3]),
+        ([2, 0], [3, 1]),
+        (torch.tensor([True, False, True]), [1, 3]),
+        (torch.tensor([1]), [2]),
+        (1, [2]),
+        (-1, [3]),
+    ],
+)
+def test_some_of_the_images_with_all_their_fields(index: object, numbers: list[int]) -> None:
+    chosen = outer(1, 2, 3)[index]
+    assert rows(chosen) == (numbers, [10 * n for n in numbers])
+    assert chosen.label == "mine"
+    assert len(chosen) == len(numbers)
+
+
+def test_joining_keeps_the_order() -> None:
+    joined = Outer.join([outer(1), outer(2, 3), outer(4)])
+    assert rows(joined) == ([1, 2, 3, 4], [10, 20, 30, 40])
+    assert type(joined.inner) is Inner
+
+
+def test_missing_fields_stay_missing() -> None:
+    parts = [Outer(torch.tensor([n]), None) for n in (1, 2)]
+    assert Outer.join(parts).inner is None
+    assert parts[0][:1].inner is None
+
+
+def test_moving_takes_everything_along() -> None:
+    moved = outer(1, 2).to("meta")
+    assert moved.number.is_meta
+    assert moved.inner is not None
+    assert moved.inner.value.is_meta

@@ -1,0 +1,121 @@
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from recollect import InputError, Score, mask_agreement
+from recollect.scoring import PSNR_CEILING, Rate, mse, psnr, threshold_grid, wilson
+
+
+def test_mse_is_the_mean_over_all_values_of_an_image(rng: torch.Generator) -> None:
+    a, b = (torch.rand(3, 2, 4, 5, generator=rng) for _ in range(2))
+    errors = mse(a, b)
+    assert errors.dtype == torch.float64
+    for i in range(3):
+        direct = [(float(p) - float(q)) ** 2 for p, q in zip(a[i].flatten(), b[i].flatten(), strict=True)]
+        assert errors[i].item() == pytest.approx(sum(direct) / 40, rel=1e-12)
+
+
+def test_mse_is_exact_for_small_errors_of_float32() -> None:
+    a = torch.full((1, 1, 100, 100), 0.7)
+    b = a + 3e-4
+    exact = (float(b[0, 0, 0, 0]) - float(a[0, 0, 0, 0])) ** 2
+    assert mse(a, b).item() == pytest.approx(exact, rel=1e-12)
+
+
+def test_mse_takes_mixed_precision(rng: torch.Generator) -> None:
+    a = torch.rand(2, 1, 3, 3, generator=rng)
+    assert mse(a.double(), a).tolist() == [0, 0]
+
+
+def test_mse_of_other_shapes() -> None:
+    with pytest.raises(InputError, match=r"Cannot compare \(2, 1, 3, 3\) with \(1, 1, 3, 3\): shapes differ"):
+        mse(torch.zeros(2, 1, 3, 3), torch.zeros(1, 1, 3, 3))
+
+
+@pytest.mark.parametrize(("error", "decibels"), [(1e-7, 70), (1e-3, 30), (1.0, 0), (100.0, -20), (0.0, PSNR_CEILING)])
+def test_psnr(error: float, decibels: float) -> None:
+    assert psnr(torch.tensor([error], dtype=torch.float64)).item() == pytest.approx(decibels)
+
+
+def test_rates_count_what_is_strictly_below() -> None:
+    score = Score(torch.tensor([0.0, 9e-8, 1e-7, 2e-7, 4.9e-4, 5e-4, 0.1, 3.0], dtype=torch.float64))
+    assert (score.accurate.count, score.approximate.count) == (2, 5)
+    assert score.accurate.total == 8
+    assert score.accurate.value == 0.25
+    assert score.mean_psnr == pytest.approx(float(score.psnr.mean()))
+
+
+def test_mean_psnr_is_the_mean_of_psnrs_not_the_psnr_of_the_mean() -> None:
+    assert Score(torch.tensor([1e-2, 1e-4], dtype=torch.float64)).mean_psnr == pytest.approx(30)
+
+
+def test_score_of_images(rng: torch.Generator) -> None:
+    a, b = (torch.rand(3, 2, 4, 5, generator=rng) for _ in range(2))
+    assert torch.equal(Score.of(a, b).mse, mse(a, b))
+
+
+def test_the_threshold_grid_has_its_ends_and_is_logarithmic() -> None:
+    grid = threshold_grid()
+    assert (grid[0], grid[-1]) == (1e-3, 1e-7)
+    assert len(grid) == 41
+    assert all(b / a == pytest.approx(10**-0.1) for a, b in pairwise(grid))
+
+
+def test_the_rate_falls_with_the_threshold() -> None:
+    score = Score(10 ** torch.linspace(-9, -1, 50, dtype=torch.float64))
+    counts = [rate.count for rate in score.rates()]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == score.accurate.count
+    assert [rate.count for rate in score.rates([5e-4, 1.0])] == [score.approximate.count, 50]
+    assert score.rates([]) == []
+
+
+@given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_agrees_with_scipy(case: tuple[int, int]) -> None:
+    count, total = case
+    expected = binomtest(count, total).proportion_ci(0.95, method="wilson")
+    assert wilson(count, total) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert Rate(count, total).interval == wilson(count, total)
+
+
+def test_a_rate_reads_well() -> None:
+    assert str(Rate(0, 50)) == "0.0% [0.0%, 7.1%]"
+
+
+@pytest.mark.parametrize(("count", "total"), [(0, 0), (3, 2), (-1, 2)])
+def test_bad_rates(count: int, total: int) -> None:
+    with pytest.raises(InputError, match=rf"a count out of a total of at least one, got {count} of {total}"):
+        wilson(count, total)
+
+
+def masks(*rows: list[int]) -> torch.Tensor:
+    return torch.tensor(rows, dtype=torch.bool).view(len(rows), 1, 2, 2)
+
+
+def test_mask_agreement_by_hand() -> None:
+    estimated, true = masks([1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]), masks([1, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0])
+    agreement = mask_agreement(estimated, true)
+    assert agreement.accuracy.tolist() == [0.5, 1.0, 0.0]
+    assert agreement.erased_iou.tolist() == [1 / 3, 1.0, 0.0]  # erased {2,3} against {1,2}
+
+
+def test_mask_agreement_spreads_one_true_mask() -> None:
+    true = masks([1, 0, 0, 1])
+    estimated = true.expand(5, 3, 2, 2)
+    assert mask_agreement(estimated, true).accuracy.tolist() == [1.0] * 5
+
+
+def test_bad_masks() -> None:
+    with pytest.raises(InputError, match=r"Masks are boolean \(True: kept\), got torch.uint8 and torch.bool"):
+        mask_agreement(masks([1, 0, 0, 1]).byte(), masks([1, 0, 0, 1]))
+    with pytest.raises(InputError, match=r"Cannot compare masks of shapes \(1, 1, 2, 2\) with \(1, 1, 3, 3\)"):
+        mask_agreement(masks([1, 0, 0, 1]), torch.ones(1, 1, 3, 3, dtype=torch.bool))
+
+
+def test_a_nan_error_counts_as_no_recovery() -> None:
+    assert Score(torch.tensor([math.nan, 0.0], dtype=torch.float64)).approximate.count == 1

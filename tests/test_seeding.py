@@ -1,0 +1,34 @@
+import numpy as np
+import torch
+
+from recollect.seeding import own_draws
+
+
+def draws(images: torch.Tensor, seed: int = 42) -> list[float]:
+    return [float(rng.random()) for rng in own_draws(images, seed)]
+
+
+def test_a_draw_belongs_to_the_image() -> None:
+    images = torch.rand(5, 1, 3, 3)
+    assert draws(images) == draws(images.flip(0))[::-1]
+    assert draws(images[2:3]) == draws(images)[2:3]
+    assert len(set(draws(images))) == 5
+
+
+def test_the_seed_matters_and_the_precision_does_not() -> None:
+    images = torch.rand(2, 1, 3, 3)
+    assert draws(images) == draws(images.double())
+    assert not set(draws(images)) & set(draws(images, seed=43))
+
+
+def test_a_draw_is_stable() -> None:
+    """As first drawn: another value would change every stored result."""
+    assert draws(torch.zeros(1, 1, 2, 2)) == [0.44090521376063385]
+
+
+def test_the_global_generators_are_left_alone() -> None:
+    before = torch.get_rng_state()
+    state = np.random.get_state()[1].tolist()  # noqa: NPY002
+    draws(torch.rand(2, 1, 3, 3, generator=torch.Generator().manual_seed(0)))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
