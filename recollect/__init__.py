@@ -1,11 +1,32 @@
 """Recollect: how much of its training set can be read back out of an autoencoder?"""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from recollect.autoencoders import FullyConnected, TiedTwoLayer, UNet
 from recollect.degradation import Degradation, Erasure, Observation, mask, observe
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.recovery import Blind, Iterate, KnownMask, Recovery, Stop
 from recollect.scoring import Score, mask_agreement
+from recollect.version import __version__
+
+if TYPE_CHECKING:
+    from recollect.auditing import audit
+    from recollect.sources import load
+    from recollect.training import train_to_loss
+
+_LATER = {"audit": "recollect.auditing", "load": "recollect.sources", "train_to_loss": "recollect.training"}
+
+
+def __getattr__(name: str) -> Any:
+    """What needs more than torch and numpy, or time to import, is imported when it is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'recollect' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
 
 __all__ = [
     "Blind",
@@ -22,7 +43,11 @@ __all__ = [
     "Stop",
     "TiedTwoLayer",
     "UNet",
+    "__version__",
+    "audit",
+    "load",
     "mask",
     "mask_agreement",
     "observe",
+    "train_to_loss",
 ]

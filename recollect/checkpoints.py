@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from torch import Tensor, nn
 
 from recollect.autoencoders import FullyConnected, UNet
 from recollect.errors import InputError
+from recollect.records import atomically
 
 FORMAT = "recollect-checkpoint-1"
 NETWORKS = (FullyConnected, UNet)
@@ -91,19 +89,3 @@ def read_tensors(
             return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path} cannot be read as safetensors: {error}") from None
-
-
-@contextmanager
-def atomically(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when all is written, and vanishes otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -36,6 +36,27 @@ class Rate:
         return f"{self.value:.1%} [{low:.1%}, {high:.1%}]"
 
 
+@dataclass(frozen=True)
+class Excess:
+    """How much higher one rate is than another, with Newcombe's 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:+.1%} [{self.low:+.1%}, {self.high:+.1%}]"
+
+
+def excess(rate: Rate, over: Rate) -> Excess:
+    """The difference of two independent rates."""
+    (low, high), (over_low, over_high) = rate.interval, over.interval
+    difference = rate.value - over.value
+    down = math.hypot(rate.value - low, over_high - over.value)
+    up = math.hypot(high - rate.value, over.value - over_low)
+    return Excess(difference, difference - down, difference + up)
+
+
 @dataclass(frozen=True, eq=False)
 class Score:
     """Per-image mean square errors of a recovery; every other number is derived from them."""

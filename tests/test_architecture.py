@@ -19,7 +19,7 @@ DESCRIBES |= {"seeding", "version"}
 # What estimates: a solver can never see the truth, nor images, nor scores.
 ESTIMATES = {"degradation", "errors", "per_image", "precision"}
 CHANGES = DESCRIBES | {"checkpoints"}
-JOINS = CHANGES | {"attractors", "checks", "recovery", "sources", "training"}
+JOINS = CHANGES | {"attractors", "checks", "membership", "models", "recovery", "sources", "training"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -30,19 +30,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "images": {"errors"},
     "autoencoders": {"errors"},
     "scoring": {"errors"},
-    "records": {"errors", "scoring"},
+    "records": {"errors", "scoring", "version"},
     "degradation": {"errors", "images", "per_image", "seeding"},
     "recovery": ESTIMATES,
     "attractors": DESCRIBES,
+    "membership": set(),
     "checks": DESCRIBES | {"attractors"},
+    "models": {"checkpoints", "errors", "images", "precision"},
     "sources": {"errors", "images"},
     "checkpoints": DESCRIBES,
     "training": CHANGES,
     "report": {"errors", "records", "scoring"},
-    "audit": JOINS,
-    "sweep": JOINS | {"audit"},
-    "paper": JOINS | {"audit", "sweep"},
-    "cli": JOINS | {"audit", "paper", "report", "sweep"},
+    "auditing": JOINS | {"report"},
+    "demo": JOINS | {"auditing"},
+    "sweep": JOINS | {"auditing"},
+    "paper": JOINS | {"auditing", "sweep"},
+    "cli": JOINS | {"auditing", "demo", "paper", "report", "sweep"},
 }
 LEAN = DESCRIBES | {"attractors", "recovery"}  # only torch and numpy at the top of a file
 ANYTHING = {"__init__", "__main__"}  # the package's own front doors

@@ -97,11 +97,19 @@ def masks(*rows: list[int]) -> torch.Tensor:
     return torch.tensor(rows, dtype=torch.bool).view(len(rows), 1, 2, 2)
 
 
-def test_mask_agreement_by_hand() -> None:
-    estimated, true = masks([1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]), masks([1, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0])
-    agreement = mask_agreement(estimated, true)
-    assert agreement.accuracy.tolist() == [0.5, 1.0, 0.0]
-    assert agreement.erased_iou.tolist() == [1 / 3, 1.0, 0.0]  # erased {2,3} against {1,2}
+@pytest.mark.parametrize(
+    ("estimated", "true", "accuracy", "iou"),
+    [
+        ([1, 1, 0, 0], [1, 0, 0, 1], 0.5, 1 / 3),
+        ([1, 1, 1, 0], [1, 1, 0, 0], 0.75, 0.5),  # of the erased; of the kept it would be 2/3
+        ([1, 1, 1, 1], [1, 1, 1, 1], 1.0, 1.0),  # nothing erased, nothing missed
+        ([1, 1, 1, 1], [0, 0, 0, 0], 0.0, 0.0),
+    ],
+)
+def test_mask_agreement_by_hand(estimated: list[int], true: list[int], accuracy: float, iou: float) -> None:
+    agreement = mask_agreement(masks([0] * 4, estimated), masks([0] * 4, true))  # image by image
+    assert agreement.accuracy.tolist() == [1.0, accuracy]
+    assert agreement.erased_iou.tolist() == [1.0, iou]
 
 
 def test_mask_agreement_spreads_one_true_mask() -> None:

@@ -4,5 +4,17 @@ from recollect.recovery.admm import KnownMask, admm
 from recollect.recovery.blind import Blind
 from recollect.recovery.iterate import Iterate
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
+from recollect.recovery.zero_rule import ZeroRule
 
-__all__ = ["Blind", "Iterate", "KnownMask", "Progress", "Recovery", "Snapshot", "Stop", "Trace", "admm"]
+__all__ = [
+    "Blind",
+    "Iterate",
+    "KnownMask",
+    "Progress",
+    "Recovery",
+    "Snapshot",
+    "Stop",
+    "Trace",
+    "ZeroRule",
+    "admm",
+]

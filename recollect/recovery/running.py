@@ -74,7 +74,7 @@ class Ready:
 @contextmanager
 def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
     """`f` in eval mode, without gradients, in full precision; its mode and the caller's settings come back."""
-    _check_observation(y)
+    check_observation(y)
     _check_dtype(f, y)
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk}.")
@@ -139,7 +139,7 @@ def _device_of(f: Any, y: Tensor) -> torch.device:
     return y.device
 
 
-def _check_observation(y: Tensor) -> None:
+def check_observation(y: Tensor) -> None:
     if not isinstance(y, Tensor) or y.ndim != 4 or 0 in y.shape:
         found = f"shape {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
         raise InputError(f"Degraded images are a tensor N x C x H x W with at least one image; got {found}.")

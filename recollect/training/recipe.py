@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar
+
+from torch import nn
 
 from recollect.errors import InputError
 
@@ -12,14 +14,22 @@ from recollect.errors import InputError
 class Recipe:
     """The settings of a training run; all of them end up in the checkpoint."""
 
-    optimizer: Literal["adam", "muon"] = "adam"
+    optimizer: str = "adam"  # or "muon"
     rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
-    average: float = 0.99  # of the weights over steps: it removes the noise that a high rate leaves
+    average: int = 100  # steps that the weights are averaged over at first, more later: removes a high rate's noise
     batch: int | None = None  # None: all images at every step
     tf32_until: float = 3e-5  # on a GPU, above this loss the forward pass runs in TF32; the backward pass always does
     finish_from: float | None = 1e-5  # below this loss a linear last layer is solved exactly; None: never
     seed: int = 42
+
+    RATES: ClassVar[dict[str, float]] = {"adam": 1e-3, "muon": 5e-3}
+
+    @classmethod
+    def for_network(cls, network: nn.Module) -> Recipe:
+        """Muon for convolutional networks, whose last decades are badly conditioned; Adam for the others."""
+        muon = any(isinstance(m, nn.Conv2d) for m in network.modules())
+        return cls(optimizer="muon", rate=cls.RATES["muon"]) if muon else cls()
 
     def __post_init__(self) -> None:
         if self.optimizer not in ("adam", "muon"):

@@ -41,7 +41,8 @@ class SavedRun:
         }
         facts = {
             **_identity(run), "steps": run.steps, "seconds": run.seconds, "tries": run.tries, "rate": stepper.rate,
-            "precision": stepper.forward_precision, "best_loss": run.best_loss, "log": run.log,
+            "stepper_steps": stepper.steps,            "precision": stepper.forward_precision,
+            "best_loss": run.best_loss, "log": run.log,
             "since": run.watch.since, "history": [list(asdict(p).values()) for p in run.watch.history],
         }  # fmt: skip
         return cls(tensors, facts)
@@ -63,6 +64,7 @@ class SavedRun:
         stepper.average = self._list("average")
         stepper.draws.set_state(self.tensors["draws"].cpu())
         stepper.order = self.tensors["order"]
+        stepper.steps = facts["stepper_steps"]
         stepper.forward_precision = facts["precision"]
         run.best_loss, run.best_weights = facts["best_loss"], self._list("best")
         run.steps, run.seconds, run.tries, run.log = facts["steps"], facts["seconds"], facts["tries"], facts["log"]

@@ -26,7 +26,14 @@ class Stepper:
         self.draws = torch.Generator(images.device).manual_seed(recipe.seed)
         self.order = torch.empty(0, dtype=torch.int64, device=images.device)
         self._log_loss = torch.zeros((), dtype=torch.float64, device=images.device)
+        self.steps = 0
         self.restart(recipe.rate)
+
+    @property
+    def horizon(self) -> int:
+        """How many steps the average reaches back: about a twentieth of all, in powers of two of the first."""
+        first = self.recipe.average
+        return first * 2 ** max(0, int(math.log2(max(1, self.steps) / (20 * first))))
 
     @property
     def _partial(self) -> bool:
@@ -38,7 +45,7 @@ class Stepper:
         self.optimizer = kind(self.weights, rate=rate, betas=self.recipe.betas)
         self.rate = rate
         self.average = [w.detach().clone() for w in self.weights]
-        self._graphs: dict[Precision, torch.cuda.CUDAGraph] = {}
+        self._graphs: dict[tuple[Precision, int], torch.cuda.CUDAGraph] = {}
 
     def set_rate(self, rate: float) -> None:
         self.rate = rate
@@ -54,6 +61,7 @@ class Stepper:
                 self._graph().replay()
             else:
                 self._step()
+        self.steps += steps
         mean = float(self._log_loss) / steps
         return math.exp(mean) if math.isfinite(mean) else math.nan
 
@@ -87,12 +95,13 @@ class Stepper:
                 weight.grad = gradient
             self.optimizer.step()
         with torch.no_grad():
-            torch._foreach_lerp_(self.average, self.weights, 1 - self.recipe.average)
+            torch._foreach_lerp_(self.average, self.weights, 1 / self.horizon)
             self._log_loss += loss.detach().double().log()
 
     def _graph(self) -> torch.cuda.CUDAGraph:
         """The step captured for the current precision."""
-        if self.forward_precision not in self._graphs:
+        key = (self.forward_precision, self.horizon)
+        if key not in self._graphs:
             with self._undone():
                 side = torch.cuda.Stream()
                 side.wait_stream(torch.cuda.current_stream())
@@ -103,8 +112,8 @@ class Stepper:
                 graph = torch.cuda.CUDAGraph()
                 with torch.cuda.graph(graph):
                     self._step()
-            self._graphs[self.forward_precision] = graph
-        return self._graphs[self.forward_precision]
+            self._graphs = {key: graph}
+        return self._graphs[key]
 
     @contextmanager
     def _undone(self) -> Iterator[None]:

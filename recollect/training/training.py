@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -19,12 +18,12 @@ from recollect.checkpoints import load_checkpoint_about, save_checkpoint
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.precision import float32_precision
+from recollect.records import provenance
 from recollect.training.control import CUT, Point, Verdict, Watch, seconds_to
 from recollect.training.finish import solve_last_layer
 from recollect.training.recipe import Recipe
 from recollect.training.state import SavedRun, load_run, save_run
 from recollect.training.stepper import Stepper
-from recollect.version import __version__
 
 WINDOW = 50  # steps between two looks at the loss
 SAVE_SECONDS = 15.0
@@ -84,7 +83,7 @@ def train_to_loss(
     if not until > 0:
         raise InputError(f"The loss to reach must be positive, got {until}.")
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    run = Run(network.to(where), images, recipe or Recipe(), Path(folder) if folder else None, where)
+    run = Run(network.to(where), images, recipe or Recipe.for_network(network), Path(folder) if folder else None, where)
     wanted = sorted({m for m in milestones if m > until * (1 + 1e-9)} | {until}, reverse=True)
     return run.train(wanted, max_seconds or math.inf, max_steps or 2**62, report)
 
@@ -222,8 +221,7 @@ class Run:
         return {
             "loss": loss, "milestone": wanted, "steps": self.steps, "seconds": round(self.seconds, 3),
             "recipe": self.recipe.record(), "data_hash": self.data_hash, "images": len(self.images),
-            "device": _device_name(self.images.device), "torch": torch.__version__, "python": platform.python_version(),
-            "recollect": __version__, "finish": finish, "log": self.log,
+            "finish": finish, "log": self.log, **provenance(self.images.device),
         }  # fmt: skip
 
     def _save(self) -> None:
@@ -249,7 +247,3 @@ class Run:
 def _constant_loss(images: Tensor) -> float:
     """The loss of the best constant output, the mean image."""
     return float((images - images.mean(0)).double().square().mean())
-
-
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "CPU"

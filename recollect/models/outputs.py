@@ -1,0 +1,91 @@
+"""Which part of what a model returns is the image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torch import Tensor
+
+from recollect.errors import InputError
+from recollect.models.wording import option, size
+
+MOST_LISTED = 12
+
+
+def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tensor:
+    """The tensor that `output` names (0, sample, 0.sample), or all of it."""
+    if output is None:
+        return _whole(returned, given)
+    found = returned
+    for step in str(output).split("."):
+        found = _step(found, step, output, given)
+    if not isinstance(found, Tensor):
+        raise InputError(f"{option('output', output)} is {_contents(found, given, str(output))}")
+    return found
+
+
+def _whole(returned: Any, given: Tensor) -> Tensor:
+    if isinstance(returned, Tensor):
+        return returned
+    raise InputError(f"The model returned {_contents(returned, given)}")
+
+
+def _step(found: Any, step: str, output: str | int, given: Tensor) -> Any:
+    """One part further in: a position, a key, or an attribute that is there for the data's sake."""
+    parts = dict(_parts(found))
+    if step.lstrip("-").isdigit() and isinstance(found, tuple | list) and -len(found) <= int(step) < len(found):
+        return found[int(step)]
+    if step in parts:
+        return parts[step]
+    if isinstance(found, Tensor):
+        raise InputError(
+            f"The model returned a tensor, which has no part {step!r}; leave {option('output', output)} out."
+        )
+    raise InputError(f"There is no {option('output', output)}: the model returned {_contents(found, given)}")
+
+
+def _contents(returned: Any, given: Tensor, inside: str = "") -> str:
+    """What came back, in words, with the option that picks the likeliest part."""
+    parts = list(_parts(returned))
+    if not parts:
+        return (
+            f"a {type(returned).__name__}, in which no tensor was found; "
+            "wrap the model in a function that returns the image."
+        )
+    listed = ", ".join(f"{name}: {_brief(part)}" for name, part in parts[:MOST_LISTED])
+    alike = [name for name, part in parts if isinstance(part, Tensor) and part.shape == given.shape]
+    likeliest = (alike or [name for name, _ in parts])[0]
+    choice = option("output", f"{inside}.{likeliest}" if inside else _as_written(likeliest))
+    hint = "which has the shape of the images" if alike else "for example"
+    whole = f"a {type(returned).__name__} of {_counted(len(parts))} ({listed})"
+    return f"{whole}; say which is the image with {choice}, {hint}."
+
+
+def _counted(parts: int) -> str:
+    return "1 part" if parts == 1 else f"{parts} parts"
+
+
+def _as_written(name: str) -> str | int:
+    return int(name) if name.isdigit() else name
+
+
+def _parts(returned: Any) -> Iterator[tuple[str, Any]]:
+    """Names and parts of a tuple, a dict, or an object's own fields; nothing is called to find them."""
+    if isinstance(returned, tuple) and hasattr(returned, "_fields"):
+        yield from zip(returned._fields, returned, strict=True)
+    elif isinstance(returned, tuple | list):
+        yield from ((str(i), part) for i, part in enumerate(returned))
+    elif isinstance(returned, Mapping):
+        yield from ((str(name), part) for name, part in returned.items())
+    elif not isinstance(returned, Tensor):
+        slots = [name for kind in type(returned).__mro__ for name in getattr(kind, "__slots__", ())]
+        fields = {
+            **getattr(returned, "__dict__", {}),
+            **{n: getattr(returned, n, None) for n in slots if n[:2] != "__"},
+        }
+        yield from ((name, part) for name, part in fields.items() if not name.startswith("_"))
+
+
+def _brief(part: Any) -> str:
+    return f"tensor {size(part.shape)}" if isinstance(part, Tensor) else type(part).__name__

@@ -1,0 +1,35 @@
+"""The way round a refused file, spelled out: what the owner of a file can run to make one that opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect.errors import InputError
+
+
+def needs_pickle(path: Path, why: str) -> InputError:
+    """A file that only full unpickling can read, which would run whatever code the file holds."""
+    new = path.with_suffix(".safetensors").name
+    return InputError(
+        f"{path} is refused: {why}. Reading it needs pickle, which runs code that the file names; none of it was run. "
+        "If you trust where the file comes from, convert it once, where the model's classes can be imported:\n\n"
+        "    import torch\n"
+        "    from safetensors.torch import save_file\n"
+        f'    saved = torch.load("{path.name}", map_location="cpu", weights_only=False)  # runs code from the file\n'
+        '    weights = saved.state_dict() if hasattr(saved, "state_dict") else saved.get("state_dict", saved)\n'
+        f'    save_file({{k: v.clone().contiguous() for k, v in weights.items()}}, "{new}")\n\n'
+        f"then open package.module:factory with weights={new}."
+    )
+
+
+def weights_alone(path: Path) -> InputError:
+    """Weights without the network they belong to."""
+    return InputError(
+        f"{path} holds weights without a network; name the code that builds the network, package.module:factory, "
+        f"and give the file as its weights: weights={str(path)!r} (--weights {path})."
+    )
+
+
+def unsafe_program(path: Path, why: str, way_round: str) -> InputError:
+    """A program file that could do more than compute."""
+    return InputError(f"{path} is refused: {why}. Nothing of it was run. {way_round}")

@@ -1,0 +1,140 @@
+"""Results on disk: one JSON file a finished cell, written atomically, readable without recollect."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+from recollect.scoring import Score
+from recollect.version import __version__
+
+FORMAT = "recollect-record-1"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One cell: one method on one set of images under one mask, with the outcome of every image."""
+
+    cell: Mapping[str, Any]  # what tells this cell from others: set, mask, method, and whatever an experiment adds
+    settings: Mapping[str, Any]  # the method's hyperparameters and all else that decides the numbers
+    ids: list[str]
+    mse: list[float]
+    rounds: list[int]
+    steps: list[int]
+    stop: list[str]
+    mask_accuracy: list[float] | None = None  # where a mask was estimated: share of values told right
+    mask_iou: list[float] | None = None  # and intersection over union of the erased values
+    seconds: float = 0.0
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def score(self) -> Score:
+        return Score(torch.tensor([math.nan if m is None else m for m in self.mse], dtype=torch.float64))
+
+    @property
+    def key(self) -> str:
+        """A file name for the cell: readable, and different whenever the cell or its settings are."""
+        return cell_key(self.cell, self.settings)
+
+
+def cell_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    identity = json.dumps([plain(cell), plain(settings)], sort_keys=True)
+    words = "-".join(_safe(str(v)) for v in cell.values())[:80]
+    return f"{words}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
+
+
+def write_record(folder: str | Path, record: Record) -> Path:
+    path = Path(folder) / f"{record.key}.json"
+    write_json(path, {"format": FORMAT, **asdict(record)})
+    return path
+
+
+def read_record(path: str | Path) -> Record:
+    data = read_json(path)
+    if data.pop("format", None) != FORMAT:
+        raise InputError(f"{path} is not a record that this version of recollect can read.")
+    return Record(**data)
+
+
+def read_records(folder: str | Path) -> list[Record]:
+    """All records of a folder, in the order of their names."""
+    return [read_record(path) for path in sorted(Path(folder).glob("*.json"))]
+
+
+def write_json(path: str | Path, data: Any) -> None:
+    with atomically(Path(path)) as file:
+        file.write_text(json.dumps(plain(data), indent=1, allow_nan=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text())
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as JSON: {error}") from None
+
+
+@contextmanager
+def atomically(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that takes its place when all is written, and vanishes otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def provenance(device: torch.device | str = "cpu", **more: Any) -> dict[str, Any]:
+    """What has to be known to judge or repeat a number: versions, machine, and what the caller adds."""
+    name = torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else cpu_name()
+    versions = {"recollect": __version__, "torch": torch.__version__, "python": platform.python_version()}
+    return {"versions": versions, "device": name, "system": platform.system(), **more}
+
+
+def cpu_name() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines: Iterable[str] = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
+    return f"{model or platform.machine()}, {os.cpu_count()} cores"
+
+
+def plain(value: Any) -> Any:
+    """Any setting as JSON: dataclasses as dicts, functions by name, what is not finite as null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, Tensor):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple, set)):
+        return [plain(v) for v in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return getattr(value, "__name__", str(value))
+
+
+def _safe(text: str) -> str:
+    return "".join(c if c.isalnum() or c in "._" else "_" for c in text)

@@ -1,0 +1,170 @@
+"""One HTML file from an audit's folder: style, script, data and pictures are all written into it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from recollect.records import atomically, plain
+from recollect.report import figures, plots, words
+from recollect.report.gallery import gallery_of, rounds_of, sampling_words
+from recollect.report.reading import Audit, disagreements, read_audit
+from recollect.report.sheets import Sheets
+from recollect.report.views import START, Results, results_of
+from recollect.scoring import ACCURATE, APPROXIMATE
+
+HERE = Path(__file__).parent
+SCRIPTS = ("rates.js", "gallery.js", "rounds.js", "start.js")
+LEVELS = ("warning", "note", "ok")
+
+
+def write_report(folder: str | Path) -> Path:
+    """Read an audit's folder and write report.html into it."""
+    page = render(read_audit(folder))
+    path = Path(folder) / "report.html"
+    with atomically(path) as file:
+        file.write_text(page, encoding="utf-8")
+    return path
+
+
+def render(audit: Audit) -> str:
+    results, sheets = results_of(audit), Sheets()
+    gallery, rounds = gallery_of(audit, results, sheets), rounds_of(audit, results, sheets)
+    script = _script()
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            audit=audit,
+            checks=_checks(audit),
+            facts=list(_facts(audit, results)),
+            results=results,
+            methods=[(m, figures.slot_of(m, results.methods), words.METHODS.get(m, "")) for m in results.methods],
+            rows=list(_rows(audit, results)),
+            figures=figures.figures_of(audit, results),
+            gallery=gallery,
+            sampling=sampling_words(audit, gallery) if gallery else "",
+            rounds=rounds,
+            provenance=_provenance(audit),
+            sheets=sheets.all,
+            data=_data(results, gallery, rounds),
+            style=Markup((HERE / "report.css").read_text("utf-8")),
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            start=START,
+            accurate=ACCURATE,
+            approximate=APPROXIMATE,
+        )
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(words=words, plots=plots, lenient=figures.LENIENT, strict=figures.STRICT)
+    return environment
+
+
+def _script() -> str:
+    """The script as it stands in the page, byte for byte: the page lets only this one run, by its hash."""
+    parts = "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}}})();\n'
+
+
+def _data(results: Results, gallery: dict[str, Any] | None, rounds: dict[str, Any] | None) -> dict[str, Any]:
+    """What the script reads; the per-image errors in full precision, so that it counts what Python counts."""
+    data = {
+        "start": START,
+        "marks": [ACCURATE, APPROXIMATE],
+        "errors": [record.mse for record in results.records],
+        "pools": [pool.cells for pool in results.pools],
+        "slots": {m: figures.slot_of(m, results.methods) for m in results.methods},
+        "gallery": gallery,
+        "rounds": rounds,
+    }
+    return plain(data)
+
+
+def _checks(audit: Audit) -> list[tuple[str, list[dict[str, str]]]]:
+    """Checks by level, warnings first; what this report itself finds amiss is a warning too."""
+    found = [{"name": "summary", "level": "warning", "sentence": s} for s in disagreements(audit)]
+    given = [*found, *audit.table("checks")]
+    levels = {c.get("level") for c in given}
+    ordered = [*LEVELS, *sorted(str(level) for level in levels - set(LEVELS))]
+    return [(level, [c for c in given if str(c.get("level")) == level]) for level in ordered]
+
+
+def _facts(audit: Audit, results: Results) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """What was audited: a heading, a name, and a few facts each."""
+    model = audit.block("model")
+    if model:
+        rest = {k: v for k, v in model.items() if k != "name"}
+        yield "Model", words.plain_value(model.get("name", "an autoencoder")), list(words.flattened(rest))
+    for key, title in (("train", "Training images"), ("control", "Control images")):
+        block = audit.block(key)
+        if block:
+            yield title, words.plain_value(block.get("name", key)), list(_set_facts(block))
+    if "control" not in results.sets:
+        yield "Control images", "none", [("so", "rates have nothing to be compared with")]
+    yield (
+        "Recovered",
+        f"{len(results.masks)} × {len(results.methods)}",
+        [
+            ("masks", ", ".join(results.masks)),
+            ("methods", ", ".join(results.methods)),
+        ],
+    )
+
+
+def _set_facts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in words.flattened({k: v for k, v in block.items() if k != "name"}):
+        yield name, value[:12] if name == "hash" else value
+
+
+def _rows(audit: Audit, results: Results) -> Iterator[dict[str, Any]]:
+    """The table of all numbers: one row a record."""
+    for number, view in enumerate(results.views):
+        for (set_, mask, method), pool in sorted(view.pools.items(), key=lambda item: _order(results, item[0])):
+            score = results.pools[pool].score
+            record = results.record(view, (set_, mask, method)) if len(results.pools[pool].cells) == 1 else None
+            yield {
+                "view": number,
+                "place": (set_, mask, method),
+                "slot": figures.slot_of(method, results.methods),
+                "bar": results.bar(view, (set_, mask, method)),
+                "accurate": words.percent(score.accurate.value),
+                "approximate": words.percent(score.approximate.value),
+                "psnr": words.decimals(record.score.mean_psnr) if record else "",
+                "accuracy": _mean(record.mask_accuracy) if record else "",
+                "iou": _mean(record.mask_iou) if record else "",
+                "stops": ", ".join(f"{n} {s}" for s, n in Counter(record.stop).most_common()) if record else "",
+            }
+
+
+def _order(results: Results, place: tuple[str, str, str]) -> tuple[int, int, int]:
+    set_, mask, method = place
+    return results.rows.index(mask), results.methods.index(method), results.sets.index(set_)
+
+
+def _mean(values: list[float] | None) -> str:
+    numbers = [v for v in values or [] if v is not None]
+    return words.decimals(sum(numbers) / len(numbers), 3) if numbers else ""
+
+
+def _provenance(audit: Audit) -> list[tuple[str, list[tuple[str, str]]]]:
+    blocks = {"Settings": "settings", "Model": "model", "Training images": "train", "Control images": "control"}
+    blocks["Run on"] = "provenance"
+    made = [(title, list(words.flattened(audit.block(name)))) for title, name in blocks.items()]
+    return [(title, rows) for title, rows in made if rows]

@@ -1,0 +1,118 @@
+// The threshold and all that moves with it. Counting and intervals are those of recollect.scoring.
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+
+const errors = data.errors.map((cell) => Float64Array.from(cell, (e) => (e === null ? Infinity : e)));
+// A pool is one cell, or the best of several image by image; sorted, so that counting is a search.
+const pools = data.pools.map((cells) =>
+  Float64Array.from(errors[cells[0]], (_, i) => Math.min(...cells.map((c) => errors[c][i]))).sort());
+
+let threshold = data.start;
+const listeners = [];
+const onThreshold = (listener) => { listeners.push(listener); listener(); };
+
+function countBelow(sorted, limit) {
+  let low = 0, high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < limit) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+function wilson(count, total, z = 1.959963984540054) {
+  const share = count / total;
+  const centre = share + z * z / (2 * total);
+  const spread = z * Math.sqrt(share * (1 - share) / total + z * z / (4 * total * total));
+  const scale = 1 + z * z / total;
+  return [count === 0 ? 0 : (centre - spread) / scale, count === total ? 1 : (centre + spread) / scale];
+}
+
+function rateOf(pool) {
+  const total = pools[pool].length, count = countBelow(pools[pool], threshold);
+  const [low, high] = wilson(count, total);
+  return { count, total, value: count / total, low, high };
+}
+
+// One decimal, ties to even as in Python (a tie at one decimal is an odd number of quarters).
+function oneDecimal(x) {
+  if (Math.abs(x * 4) % 2 !== 1) return x.toFixed(1);
+  const below = Math.floor(x * 10);
+  return ((below % 2 === 0 ? below : below + 1) / 10).toFixed(1);
+}
+
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+function scientific(value) {
+  if (!Number.isFinite(value)) return "–";
+  if (value === 0) return "0";
+  const [digits, power] = value.toExponential(1).split("e");
+  return `${digits} × 10${Number(power) < 0 ? "⁻" : ""}${[...power.slice(1)].map((d) => RAISED[d]).join("")}`;
+}
+
+const SHOW = {
+  count: (rate) => String(rate.count),
+  percent: (rate) => `${oneDecimal(100 * rate.value)}%`,
+  interval: (rate) => `${oneDecimal(100 * rate.low)}–${oneDecimal(100 * rate.high)}`,
+};
+
+const decibels = (mse) => -10 * Math.log10(mse);
+
+function moveRates() {
+  const rates = pools.map((_, i) => rateOf(i));
+  for (const part of document.querySelectorAll("[data-pool]")) {
+    const rate = rates[part.dataset.pool];
+    for (const name of ["value", "low", "high"]) part.style.setProperty(`--${name}`, rate[name]);
+    for (const shown of part.querySelectorAll("[data-show]")) shown.textContent = SHOW[shown.dataset.show](rate);
+  }
+  for (const series of document.querySelectorAll("[data-pools]")) moveSeries(series, rates);
+}
+
+function moveSeries(series, rates) {
+  const top = Number(series.dataset.top), bottom = Number(series.dataset.bottom);
+  const markers = [...series.querySelectorAll("use")];
+  const points = series.dataset.pools.split(" ").map((pool, i) => {
+    const y = bottom + rates[pool].value * (top - bottom);
+    markers[i].setAttribute("y", y);
+    return `${markers[i].getAttribute("x")} ${y}`;
+  });
+  series.querySelector(".line").setAttribute("d", `M${points.join("L")}`);
+}
+
+function moveCuts() {
+  for (const cut of document.querySelectorAll(".cut")) {
+    const { low, high, left, right } = cut.dataset;
+    const share = Math.min(1, Math.max(0, (decibels(threshold) - low) / (high - low)));
+    cut.setAttribute("transform", `translate(${Number(left) + share * (right - left)} 0)`);
+  }
+}
+
+function sayThreshold() {
+  byId("threshold-bar").dataset.threshold = threshold;
+  if (document.activeElement !== byId("threshold")) byId("threshold").value = shortForm(threshold);
+  byId("decibels").textContent = decibels(threshold).toFixed(1);
+  byId("levels").textContent = (255 * Math.sqrt(threshold)).toFixed(2);
+  byId("slider").value = decibels(threshold);
+  byId("slider").setAttribute("aria-valuetext", `${scientific(threshold)}, ${decibels(threshold).toFixed(1)} dB`);
+  for (const button of document.querySelectorAll("[data-preset]"))
+    button.setAttribute("aria-pressed", Number(button.dataset.preset) === threshold);
+}
+
+const shortForm = (value) => value.toExponential(1).replace(".0e", "e");
+
+function setThreshold(value) {
+  threshold = value;
+  for (const listener of listeners) listener();
+}
+
+function fromSlider() {
+  const place = Number(byId("slider").value);
+  const mark = data.marks.find((m) => Math.abs(decibels(m) - place) < 0.06); // the paper's thresholds hold exactly
+  setThreshold(mark ?? 10 ** (-place / 10));
+}
+
+function fromText() {
+  const value = Number(byId("threshold").value);
+  const fits = value >= 1e-12 && value <= 1;
+  byId("threshold").setAttribute("aria-invalid", !fits);
+  if (fits) setThreshold(value);
+}

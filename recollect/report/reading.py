@@ -1,0 +1,90 @@
+"""What a report is made from: the folder of an audit, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recollect.errors import InputError
+from recollect.records import Record, read_json, read_records
+from recollect.scoring import Rate
+
+FORMAT = "recollect-audit-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """An audit's folder in memory; only the records have to be there, all else may be absent."""
+
+    facts: Mapping[str, Any]  # audit.json
+    records: list[Record]
+    samples: Mapping[str, np.ndarray]
+    traces: Mapping[str, np.ndarray]
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """A list of rows in audit.json; empty where it is absent or null."""
+        return self.facts.get(name) or []
+
+    def block(self, name: str) -> dict[str, Any]:
+        """Named facts in audit.json; empty where they are absent or null."""
+        return self.facts.get(name) or {}
+
+
+def read_audit(folder: str | Path) -> Audit:
+    folder = Path(folder)
+    facts = read_json(folder / "audit.json")
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise InputError(f"{folder / 'audit.json'} is not an audit that this version of recollect can read.")
+    records = read_records(folder / "cells")
+    if not records:
+        raise InputError(f"{folder / 'cells'} holds no records; there is nothing to report on.")
+    for record in records:
+        _check(record)
+    return Audit(facts, records, _arrays(folder / "samples.npz"), _arrays(folder / "traces.npz"))
+
+
+def disagreements(audit: Audit) -> Iterator[str]:
+    """Where audit.json says another count than the records do, in sentences: the files are then of two runs."""
+    cells = {_place(record.cell): record for record in audit.records}
+    if len(cells) < len(audit.records):
+        return  # several checkpoints: the summary does not say which one it means
+    for row in audit.table("summary"):
+        record = cells.get(_place(row))
+        where = f"{row.get('method')} on {row.get('set')} images, mask {row.get('mask')}"
+        if record is None:
+            yield f"The summary has a row for {where}, but there is no such record."
+            continue
+        counted = {"accurate": record.score.accurate, "approximate": record.score.approximate}
+        for name, rate in counted.items():
+            if _count(row.get(name)) not in (None, rate):
+                yield f"The summary's {name} recoveries of {where} are not those of the records ({rate.count})."
+
+
+def _check(record: Record) -> None:
+    missing = {"set", "mask", "method"} - set(record.cell)
+    if missing:
+        raise InputError(f"The record {record.key} does not say its {', '.join(sorted(missing))}.")
+    if not record.mse or len(record.mse) != len(record.ids):
+        raise InputError(f"The record {record.key} has {len(record.mse)} errors for {len(record.ids)} images.")
+
+
+def _place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
+    return cell.get("set"), cell.get("mask"), cell.get("method")
+
+
+def _count(row: Mapping[str, Any] | None) -> Rate | None:
+    return Rate(row["count"], row["total"]) if row else None
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    if not path.exists():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
