@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ NETWORKS = (FullyConnected, UNet)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A network and what is known about it: loss, steps, seed, data hash, precision, versions."""
+    """A network and what is known about it: its settings, loss, steps, seed, data hash, precision, versions."""
 
     network: nn.Module
     about: Mapping[str, Any]
@@ -36,20 +37,19 @@ def save_checkpoint(path: str | Path, network: nn.Module, about: Mapping[str, An
 def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
     """Build the network again and load its weights; no code from the file is run."""
     tensors, metadata = read_tensors(path, device)
-    if metadata.get("format") != FORMAT:
-        raise InputError(f"{path} is a safetensors file, but not one of recollect's checkpoints.")
+    about = _about(path, metadata)
     network = build_network(metadata["network"]).to(device)
     try:
         network.load_state_dict(tensors)
     except RuntimeError as error:
         raise InputError(f"The weights in {path} do not fit the network it names: {error}") from None
-    return Checkpoint(network, json.loads(metadata["about"]))
+    return Checkpoint(network, about)
 
 
 def load_checkpoint_about(path: str | Path) -> dict[str, Any]:
-    """What is known about a checkpoint, without its network."""
+    """What is known about a checkpoint, without its weights."""
     _, metadata = read_tensors(path, only_metadata=True)
-    return json.loads(metadata["about"])
+    return _about(path, metadata)
 
 
 def describe_network(network: nn.Module) -> str:
@@ -65,14 +65,17 @@ def build_network(description: str) -> nn.Module:
     name = settings.pop("class", None)
     for kind in NETWORKS:
         if kind.__name__ == name:
-            return kind(**settings)
+            try:
+                return kind(**settings)
+            except TypeError as error:
+                raise InputError(f"This version of recollect cannot build the checkpoint's {name}: {error}") from None
     raise InputError(f"This checkpoint is of a network {name!r}, which this version of recollect does not know.")
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     from safetensors.torch import save
 
-    with atomically(Path(path)) as file:
+    with writing(Path(path)) as file:
         file.write_bytes(save({k: t.detach().cpu().contiguous() for k, t in tensors.items()}, dict(metadata)))
 
 
@@ -89,3 +92,23 @@ def read_tensors(
             return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path} cannot be read as safetensors: {error}") from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """A file to write that takes the place of `path` when it is whole; what the system refuses is told in a sentence."""
+    try:
+        with atomically(path) as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def _about(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+    """The metadata of one of our checkpoints, the network's settings included."""
+    if metadata.get("format") != FORMAT:
+        raise InputError(f"{path} is a safetensors file, but not one of recollect's checkpoints.")
+    try:
+        return {**json.loads(metadata["about"]), "network": dict(json.loads(metadata["network"]))}
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{path} is a checkpoint whose description is damaged.") from None

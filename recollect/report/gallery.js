@@ -51,7 +51,7 @@ function tile(size, sheet, place, label) {
   return canvas;
 }
 
-const PAGE = 24;
+const PAGE = matchMedia("(max-width: 760px)").matches ? 12 : 24; // cards shown at once
 const gallery = data.gallery;
 let items = [], chosen = [], shown = 0;
 
@@ -128,7 +128,7 @@ function column(heading, ...parts) {
 
 function methodColumns(item, cell, told) {
   const error = errorOf(item, cell), place = item.place;
-  const outcome = element("span", { className: "outcome" }, element("b", { textContent: scientific(error) }));
+  const outcome = element("span", { className: "outcome" }, element("b", { textContent: shortForm(error) }));
   outcome.dataset.error = error;
   const stopped = cell.stop ? `${cell.stop[place]}${cell.rounds ? `, ${cell.rounds[place]} rounds` : ""}` : "";
   const main = column(cell.method, tile(gallery, cell.estimate, place, `recovered by ${cell.method}, ${told}`),
@@ -137,8 +137,8 @@ function methodColumns(item, cell, told) {
   main.title = stopped;
   if (cell.found === null) return [main];
   const agreement = cell.iou ? element("span", { className: "agreement" },
-    element("span", { textContent: "overlap" }), element("b", { textContent: cell.iou[place] === null ? "–" : cell.iou[place].toFixed(2) }),
-    element("span", { textContent: "told right" }),
+    element("span", { textContent: "IoU", title: "overlap of the erased pixels it found with the true ones" }), element("b", { textContent: cell.iou[place] === null ? "–" : cell.iou[place].toFixed(2) }),
+    element("span", { textContent: "right", title: "share of values it told right" }),
     element("b", { textContent: cell.accuracy?.[place] == null ? "–" : `${oneDecimal(100 * cell.accuracy[place])}%` })) : null;
   return [main, column("its mask", tile(gallery, cell.found, place, `mask found by ${cell.method}, ${told}`), agreement)];
 }
@@ -160,17 +160,26 @@ function galleryFollows() {
   resting = setTimeout(chooseItems, 150);
 }
 
-// Whole multiples of the pixels' size where there is room, so that every pixel is as large as its neighbour.
+// Whole multiples of a pixel, so that every pixel is as large as its neighbour; smaller where a card would not fit.
 function setZoom() {
-  const wanted = 96 * Number(byId("zoom").value), { width, height } = gallery;
-  const factor = Math.max(1, Math.round(wanted / width));
-  byId("cards").style.setProperty("--tile", `${factor * width}px`);
-  byId("cards").style.setProperty("--shape", `${width} / ${height}`);
+  const zoom = Number(byId("zoom").value), { width, height } = gallery;
+  const [gap, frame] = ["--gap", "--frame"].map((name) => parseFloat(getComputedStyle(byId("cards")).getPropertyValue(name)));
+  const room = byId("cards").clientWidth - frame, cells = items.length ? cellsShown(items[0], galleryFilters()) : [];
+  const columns = 1 + cells.length + cells.filter((cell) => cell.found !== null).length;
+  const fits = Math.floor((room - gap * (columns - 1)) / columns / width);
+  const wanted = Math.round(96 * zoom / width);
+  const least = Math.ceil(48 / width); // below this a card had better take two rows
+  const tileWidth = width * Math.max(1, least, zoom > 1 ? wanted : Math.min(wanted, fits));
+  const cards = byId("cards").style;
+  cards.setProperty("--tile", `${tileWidth}px`);
+  cards.setProperty("--shape", `${width} / ${height}`);
+  cards.setProperty("--card", `${Math.min(room + frame, columns * (tileWidth + gap) - gap + frame)}px`);
 }
 
 function startGallery() {
   if (!gallery) return;
   items = galleryItems();
+  byId("filter-method").addEventListener("change", setZoom);
   for (const id of ["filter-set", "filter-mask", "filter-method", "filter-recovered", "sort"])
     byId(id).addEventListener("change", chooseItems);
   byId("zoom").addEventListener("change", setZoom);
@@ -180,4 +189,5 @@ function startGallery() {
   onThreshold(galleryFollows);
   const drawAll = () => [...waiting.keys()].forEach(drawNow);
   addEventListener("beforeprint", drawAll);
+  addEventListener("resize", setZoom);
 }

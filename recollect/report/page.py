@@ -118,14 +118,12 @@ def _facts(audit: Audit, results: Results) -> Iterator[tuple[str, str, list[tupl
             yield title, words.plain_value(block.get("name", key)), list(_set_facts(block))
     if "control" not in results.sets:
         yield "Control images", "none", [("so", "rates have nothing to be compared with")]
-    yield (
-        "Recovered",
-        f"{len(results.masks)} × {len(results.methods)}",
-        [
-            ("masks", ", ".join(results.masks)),
-            ("methods", ", ".join(results.methods)),
-        ],
-    )
+    tried = f"{_number(results.masks, 'mask')} × {_number(results.methods, 'method')}"
+    yield "Attempts", tried, [("masks", ", ".join(results.masks)), ("methods", ", ".join(results.methods))]
+
+
+def _number(things: list[str], name: str) -> str:
+    return f"{len(things)} {name}{'s' if len(things) != 1 else ''}"
 
 
 def _set_facts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -97,7 +97,10 @@ function sayThreshold() {
     button.setAttribute("aria-pressed", Number(button.dataset.preset) === threshold);
 }
 
-const shortForm = (value) => value.toExponential(1).replace(".0e", "e");
+function shortForm(value) {
+  if (!Number.isFinite(value)) return "–";
+  return value === 0 ? "0" : value.toExponential(1).replace(".0e", "e");
+}
 
 function setThreshold(value) {
   threshold = value;

@@ -61,7 +61,7 @@ function playOrStop() {
 
 function startRounds() {
   if (!rounds) return;
-  byId("stage").style.setProperty("--tile", `${Math.max(1, Math.round(128 / rounds.width)) * rounds.width}px`);
+  byId("stage").style.setProperty("--tile", `${Math.max(1, Math.round(160 / rounds.width)) * rounds.width}px`);
   byId("stage").style.setProperty("--shape", `${rounds.width} / ${rounds.height}`);
   byId("watch-image").addEventListener("change", () => { stopPlaying(); showImage(); });
   byId("round").addEventListener("input", () => { stopPlaying(); showRound(); });

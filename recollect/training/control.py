@@ -9,8 +9,10 @@ from enum import Enum
 PATIENCE = 1000  # steps without progress before anything is done about it, or a tenth of all steps if that is more
 PROGRESS = 0.93  # the averaged loss must fall to this share of itself within the patience
 CUT = 0.5
-SPIKE = 30.0  # a loss this many times the best is a spike
+SPIKE = 30.0  # a loss this many times the best is a spike; this many times what any image could cost, a divergence
 COLLAPSED = 0.5  # a network still at this share of a constant output's loss has learned nothing
+ONE_IMAGE = 1e-12  # a constant output this good is the goal itself: there is one image, or copies of one
+LOWEST_RATE = 1e-9  # below this a step no longer changes float32 weights
 
 
 class Verdict(Enum):
@@ -46,13 +48,16 @@ class Watch:
         best = min((min(p.loss, p.averaged) for p in recent[:-1]), default=math.inf)
         if not math.isfinite(point.loss) or not math.isfinite(point.averaged):
             return Verdict.DIVERGED
+        if min(point.loss, point.averaged) > SPIKE:  # no output in [0, 1] costs more than 1
+            return Verdict.DIVERGED
         if point.loss > SPIKE * best and point.averaged > SPIKE * best:
             return Verdict.SPIKE
         patience = max(PATIENCE, point.steps // 10)
         earlier = [p for p in recent if p.steps <= point.steps - patience]
         if not earlier or min(point.averaged, point.loss) < PROGRESS * min(earlier[-1].averaged, earlier[-1].loss):
             return Verdict.FINE
-        return Verdict.COLLAPSED if point.averaged > COLLAPSED * self.constant_loss else Verdict.PLATEAU
+        learned_nothing = point.averaged > COLLAPSED * self.constant_loss > COLLAPSED * ONE_IMAGE
+        return Verdict.COLLAPSED if learned_nothing else Verdict.PLATEAU
 
     def acted(self, point: Point) -> None:
         """Something was changed: give it time before judging again."""

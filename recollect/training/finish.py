@@ -16,13 +16,14 @@ class Finish:
     them perfectly, and a share t of it takes the loss to (1 - t)^2 of what it was."""
 
     layer: nn.Linear
-    weight: Tensor
-    bias: Tensor
+    start: tuple[Tensor, Tensor]  # weight and bias before any change, in float64
+    change: tuple[Tensor, Tensor]
 
     @torch.no_grad()
     def apply(self, share: float) -> None:
-        self.layer.weight.add_((share * self.weight).to(self.layer.weight.dtype))
-        self.layer.bias.add_((share * self.bias).to(self.layer.bias.dtype))
+        """Take this share of the change, whatever was taken before: what it gives depends on nothing else."""
+        for own, start, change in zip((self.layer.weight, self.layer.bias), self.start, self.change, strict=True):
+            own.copy_(start + share * change)
 
 
 def last_linear(network: nn.Module) -> nn.Linear | None:
@@ -34,11 +35,17 @@ def last_linear(network: nn.Module) -> nn.Linear | None:
     return layer if isinstance(layer, nn.Linear) and layer.bias is not None else None
 
 
+def can_finish(network: nn.Module, images: Tensor) -> bool:
+    """Is the last layer linear, with as many features as there are images?"""
+    layer = last_linear(network)
+    return layer is not None and len(images) <= layer.in_features
+
+
 @torch.no_grad()
 def solve_last_layer(network: nn.Module, images: Tensor) -> Finish | None:
     """What to add to the last layer, in float64; None where the last layer is not linear or lacks the features."""
     layer = last_linear(network)
-    if layer is None or len(images) > layer.in_features:
+    if layer is None or not can_finish(network, images):
         return None
     features: list[Tensor] = []
     hook = layer.register_forward_pre_hook(lambda _, inputs: features.append(inputs[0].double()))
@@ -51,4 +58,4 @@ def solve_last_layer(network: nn.Module, images: Tensor) -> Finish | None:
     gram = h @ h.T
     gram += RIDGE * torch.linalg.matrix_norm(gram, 2) * torch.eye(len(h), dtype=h.dtype, device=h.device)
     change = torch.linalg.solve(gram, residual).T @ h
-    return Finish(layer, change[:, :-1], change[:, -1])
+    return Finish(layer, (layer.weight.double(), layer.bias.double()), (change[:, :-1], change[:, -1]))

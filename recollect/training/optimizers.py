@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: singular values end between 0.7 and 1.2
+ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
 class Muon:
@@ -113,5 +114,10 @@ def adam_state(adam: torch.optim.Adam) -> dict[str, Tensor]:
 
 def load_adam_state(adam: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
     for i, p in enumerate(adam.param_groups[0]["params"]):
-        names = ("step", "exp_avg", "exp_avg_sq")
-        adam.state[p] = {name: tensors[f"adam.{i}.{name}"].clone() for name in names if f"adam.{i}.{name}" in tensors}
+        saved = {name: tensors[f"adam.{i}.{name}"] for name in ADAM_STATE if f"adam.{i}.{name}" in tensors}
+        adam.state[p] = {name: t.clone() if name == "step" else _laid_out_as(p, t) for name, t in saved.items()}
+
+
+def _laid_out_as(p: Tensor, values: Tensor) -> Tensor:
+    """The fused kernels want a parameter and its moments in one memory format; files know only rows and columns."""
+    return torch.empty_like(p, requires_grad=False).copy_(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -34,8 +35,12 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.optimizer not in ("adam", "muon"):
             raise InputError(f"There is no optimizer {self.optimizer!r}; choose adam or muon.")
-        if not self.rate > 0:
+        if not 0 < self.rate < math.inf:
             raise InputError(f"The learning rate must be positive, got {self.rate}.")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise InputError(f"Adam's betas are two numbers from 0 to below 1, got {self.betas}.")
+        if self.average < 1:
+            raise InputError(f"The weights are averaged over at least one step, got {self.average}.")
         if self.batch is not None and self.batch < 1:
             raise InputError(f"A batch has at least one image, got {self.batch}.")
 

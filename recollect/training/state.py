@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from recollect.errors import InputError
 from recollect.training.control import Point
 
 if TYPE_CHECKING:
+    from recollect.training.stepper import Stepper
     from recollect.training.training import Run
 
 FILE = "training-state.safetensors"
@@ -49,25 +50,37 @@ class SavedRun:
 
     def restore(self, run: Run) -> None:
         """Put a run where this one was; refuses the state of a run with other settings."""
-        for name, value in _identity(run).items():
-            if self.facts[name] != value:
+        for name, value in identity(run).items():
+            if self.facts.get(name) != value:
                 raise InputError(
-                    f"{run.folder} holds a training run with another {name.replace('_', ' ')}; "
+                    f"{run.folder} holds a training run with another {name.replace('_', ' ')}"
+                    f"{_differences(self.facts.get(name), value)}; "
                     "continue it with its own settings, or choose another folder."
                 )
-        facts, stepper = self.facts, run.stepper
+        try:
+            if self.tensors:
+                self._restore_stepper(run.stepper)
+                self._restore_run(run)
+        except KeyError as error:
+            raise InputError(f"The training state in {run.folder} is damaged: it lacks {error}.") from None
+
+    def _restore_stepper(self, stepper: Stepper) -> None:
+        facts = self.facts
         stepper.set_weights(self._list("weight"))
         stepper.restart(facts["rate"])
         stepper.optimizer.load_state(
             {n.removeprefix("optimizer."): t for n, t in self.tensors.items() if n.startswith("optimizer.")}
         )
-        stepper.average = self._list("average")
+        torch._foreach_copy_(stepper.average, self._list("average"))  # into tensors laid out as the weights are
         stepper.draws.set_state(self.tensors["draws"].cpu())
         stepper.order = self.tensors["order"]
-        stepper.steps = facts["stepper_steps"]
-        stepper.forward_precision = facts["precision"]
+        stepper.steps, stepper.forward_precision = facts["stepper_steps"], facts["forward_precision"]
+
+    def _restore_run(self, run: Run) -> None:
+        facts = self.facts
         run.best_loss, run.best_weights = facts["best_loss"], self._list("best")
         run.steps, run.seconds, run.tries, run.log = facts["steps"], facts["seconds"], facts["tries"], facts["log"]
+        run.precision = facts["precision"]
         run.watch.since = facts["since"]
         run.watch.history = [Point(*values) for values in facts["history"]]
 
@@ -82,6 +95,8 @@ def save_run(folder: Path, run: SavedRun) -> None:
 
 def load_run(folder: Path, device: torch.device) -> SavedRun | None:
     """What an earlier run left in the folder, if there is anything."""
+    for leftover in (*folder.glob(f".{FILE}.*"), *folder.glob(".loss*")):  # of a run killed while it wrote
+        leftover.unlink(missing_ok=True)
     if not (folder / FILE).exists():
         return None
     tensors, metadata = read_tensors(folder / FILE, device)
@@ -90,10 +105,19 @@ def load_run(folder: Path, device: torch.device) -> SavedRun | None:
     return SavedRun(tensors, json.loads(metadata["facts"]))
 
 
-def _identity(run: Run) -> dict[str, Any]:
+def identity(run: Run) -> dict[str, Any]:
     """What must be equal for a run to be continued."""
-    recipe = {k: list(v) if isinstance(v, tuple) else v for k, v in run.recipe.record().items()}
-    return {"network": json.loads(describe_network(run.network)), "recipe": recipe, "training_set": run.data_hash}
+    recipe = json.loads(json.dumps(run.recipe.record()))  # as it comes back from a file
+    network = json.loads(describe_network(run.network))
+    return {"network": network, "recipe": recipe, "data_hash": run.data_hash, "device": run.images.device.type}
+
+
+def _differences(was: Any, now: Any) -> str:
+    """Which settings differ, in brackets; hashes would tell nobody anything."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        names = [n for n in {**was, **now} if was.get(n) != now.get(n)]
+        return f" ({', '.join(f'{n} {was.get(n)}, now {now.get(n)}' for n in names)})"
+    return f" ({was}, now {now})" if len(str(was)) < 20 else ""
 
 
 def _numbered(name: str, tensors: list[Any]) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 import torch
 from torch import Tensor, nn
 
+from recollect.errors import InputError
 from recollect.precision import Precision, float32_precision
 from recollect.training.optimizers import Adam, Muon
 from recollect.training.recipe import Recipe
@@ -20,6 +21,8 @@ class Stepper:
     def __init__(self, network: nn.Module, images: Tensor, recipe: Recipe) -> None:
         self.network, self.images, self.recipe = network, images, recipe
         self.weights: list[Tensor] = list(network.parameters())
+        if not self.weights:
+            raise InputError(f"There is nothing to train: {type(network).__name__} has no parameters.")
         self.forward_precision: Precision = "tf32" if images.is_cuda else "ieee"
         self.optimizer: Adam | Muon
         self._batch = images if not self._partial else torch.empty_like(images[: recipe.batch])
@@ -63,20 +66,20 @@ class Stepper:
                 self._step()
         self.steps += steps
         mean = float(self._log_loss) / steps
-        return math.exp(mean) if math.isfinite(mean) else math.nan
+        return math.exp(mean) if mean < math.inf else math.nan  # minus infinity is a perfect fit
 
     @torch.no_grad()
     def measure(self, *, averaged: bool, precision: Precision = "ieee", chunk: int = 1000) -> float:
         """The loss over all images, of the weights or of their average."""
-        with self.with_average() if averaged else nullcontext(), float32_precision(precision):
+        with self.using(self.average) if averaged else nullcontext(), float32_precision(precision):
             parts = [(self.network(x) - x).double().square().sum() for x in self.images.split(chunk)]
         return float(torch.stack(parts).sum()) / self.images.numel()
 
     @contextmanager
-    def with_average(self) -> Iterator[None]:
-        """The network with its averaged weights for a while."""
+    def using(self, values: list[Tensor]) -> Iterator[None]:
+        """The network with other weights for a while."""
         own = [w.detach().clone() for w in self.weights]
-        self.set_weights(self.average)
+        self.set_weights(values)
         try:
             yield
         finally:
@@ -85,6 +88,14 @@ class Stepper:
     @torch.no_grad()
     def set_weights(self, values: list[Tensor]) -> None:
         torch._foreach_copy_(self.weights, values)
+
+    def precision(self) -> dict[str, str]:
+        """What each part of a step runs in now."""
+        words = {"forward": "TF32" if self.forward_precision == "tf32" else "float32"}
+        words["backward"] = "TF32" if self.images.is_cuda else "float32"
+        if self.recipe.optimizer == "muon":
+            words["orthogonal"] = "bfloat16" if self.images.is_cuda else "float32"
+        return words
 
     def _step(self) -> None:
         with float32_precision(self.forward_precision):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,56 +13,22 @@ import torch
 from torch import Tensor, nn
 
 from recollect.autoencoders import SHRINK, initialise
-from recollect.checkpoints import load_checkpoint_about, save_checkpoint
+from recollect.checkpoints import load_checkpoint, save_checkpoint
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.precision import float32_precision
+from recollect.precision import apply_checked, float32_precision
 from recollect.records import provenance
-from recollect.training.control import CUT, Point, Verdict, Watch, seconds_to
-from recollect.training.finish import solve_last_layer
+from recollect.training.control import CUT, LOWEST_RATE, Point, Verdict, Watch, seconds_to
+from recollect.training.curve import draw_curve, write_curve
+from recollect.training.finish import can_finish, solve_last_layer
+from recollect.training.outcome import Milestone, Progress, Training, milestone_path, milestones_in, spell
 from recollect.training.recipe import Recipe
-from recollect.training.state import SavedRun, load_run, save_run
+from recollect.training.state import SavedRun, identity, load_run, save_run
 from recollect.training.stepper import Stepper
 
 WINDOW = 50  # steps between two looks at the loss
 SAVE_SECONDS = 15.0
 MILESTONES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-
-
-@dataclass(frozen=True)
-class Milestone:
-    """A loss that was reached, measured over all images in full float32."""
-
-    wanted: float
-    loss: float
-    steps: int
-    seconds: float
-    path: Path | None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a caller may show while training goes on."""
-
-    point: Point
-    next_milestone: float | None
-    seconds_left: float | None
-
-
-@dataclass
-class Training:
-    """The outcome: the network holds the best weights, every milestone reached is listed, the log is in plain words."""
-
-    network: nn.Module
-    loss: float
-    milestones: list[Milestone]
-    reached: bool
-    why: str
-    log: list[str]
-    history: list[Point] = field(repr=False)
-
-    def __str__(self) -> str:
-        return self.why
 
 
 def train_to_loss(
@@ -80,12 +45,30 @@ def train_to_loss(
     report: Callable[[Progress], None] | None = None,
 ) -> Training:
     """Train until the loss over all images is at or below `until`; resumes what is in `folder`."""
-    if not until > 0:
-        raise InputError(f"The loss to reach must be positive, got {until}.")
+    if not all(0 < loss < math.inf for loss in (until, *milestones)):
+        raise InputError(f"A loss to reach must be positive, got {until} with milestones {tuple(milestones)}.")
+    limits = Limits(math.inf if max_seconds is None else max_seconds, math.inf if max_steps is None else max_steps)
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    run = Run(network.to(where), images, recipe or Recipe.for_network(network), Path(folder) if folder else None, where)
+    run = Run(network.to(where), images, recipe or Recipe(), Path(folder) if folder else None, where)
     wanted = sorted({m for m in milestones if m > until * (1 + 1e-9)} | {until}, reverse=True)
-    return run.train(wanted, max_seconds or math.inf, max_steps or 2**62, report)
+    return run.train(wanted, limits, report)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a run may go on, counted from its first start."""
+
+    seconds: float
+    steps: float
+
+    def __post_init__(self) -> None:
+        if not (self.seconds >= 0 and self.steps >= 0):
+            raise InputError(f"A limit cannot be negative, got {self.seconds:g} seconds and {self.steps:g} steps.")
+
+    def reached(self, run: Run) -> str | None:
+        if run.seconds >= self.seconds:
+            return f"stopped at the limit of {self.seconds:g} s"
+        return f"stopped at the limit of {self.steps} steps" if run.steps >= self.steps else None
 
 
 class Run:
@@ -97,56 +80,57 @@ class Run:
         if device.type == "cuda" and any(isinstance(m, nn.Conv2d) for m in network.modules()):
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             self.images = self.images.contiguous(memory_format=torch.channels_last)
+        _check_fit(network, self.images[:1])
         self.stepper = Stepper(network, self.images, recipe)
         self.watch = Watch(_constant_loss(self.images))
         self.milestones: list[Milestone] = []
         self.log: list[str] = []
+        self.told = 0  # lines of the log that were reported
         self.steps, self.seconds, self.tries = 0, 0.0, 0
         self.wanted: list[float] = []
         self.next_save = time.monotonic() + SAVE_SECONDS
         self.best_loss, self.best_weights = math.inf, [w.detach().clone() for w in self.stepper.weights]
+        self.precision: list[dict[str, Any]] = []  # what ran in which precision, from which step on
+        self._note_precision(None)
+        self.finish_from = (recipe.finish_from or 0.0) if can_finish(network, self.images) else 0.0
         self._resume()
 
-    def train(
-        self, wanted: list[float], max_seconds: float, max_steps: int, report: Callable[[Progress], None] | None
-    ) -> Training:
+    def train(self, wanted: list[float], limits: Limits, report: Callable[[Progress], None] | None) -> Training:
         self.wanted = [w for w in wanted if w not in {m.wanted for m in self.milestones}]
         started = time.monotonic() - self.seconds
         while self.wanted:
-            if self.seconds >= max_seconds or self.steps >= max_steps:
-                limit = f"{max_seconds:g} s" if self.seconds >= max_seconds else f"{max_steps} steps"
-                return self._end(f"stopped at the limit of {limit}")
-            point = self._window(started)
-            self._take_milestones(point)
-            if self.wanted and min(point.averaged, point.loss) <= (self.recipe.finish_from or 0):
-                self._finish(point)
-            if self.wanted:
-                self._react(point)
+            if stop := limits.reached(self) or self._too_slow():
+                return self._end(stop)
+            point, here = self._window(started, int(min(WINDOW, limits.steps - self.steps)))
+            self._take_milestones(here)
+            if self.wanted and here.loss <= self.finish_from:
+                self._finish(here)
+            self._react(point)
             if report:
-                next_one = self.wanted[0] if self.wanted else None
-                left = seconds_to(self.watch.history, next_one) if next_one else 0.0
-                report(Progress(point, next_one, left))
+                report(self._progress(point))
             if time.monotonic() > self.next_save:
                 self._save()
         return self._end("reached")
 
-    def _window(self, started: float) -> Point:
-        loss = self.stepper.run(WINDOW)
-        self.steps += WINDOW
+    def _window(self, started: float, steps: int) -> tuple[Point, Here]:
+        """Some steps, and a look at where they led: the better of weights and average, each measured."""
+        loss = self.stepper.run(steps)
+        self.steps += steps
         averaged = self.stepper.measure(averaged=True, precision=self.stepper.forward_precision)
+        here = Here(averaged, self.stepper.average)
+        if loss < averaged:  # the mean over a window does not tell how good the weights at its end are
+            now = self.stepper.measure(averaged=False, precision=self.stepper.forward_precision)
+            here = Here(now, self.stepper.weights) if now < averaged else here
         self.seconds = time.monotonic() - started
-        return Point(self.seconds, self.steps, loss, averaged, self.stepper.rate)
+        return Point(self.seconds, self.steps, loss, averaged, self.stepper.rate), here
 
-    def _take_milestones(self, point: Point) -> None:
-        """Keep the better of weights and average; claim a milestone only on a full-precision measurement."""
-        averaged = not point.loss < point.averaged
-        if min(point.averaged, point.loss) < self.best_loss:
-            self.best_loss = min(point.averaged, point.loss)
-            source = self.stepper.average if averaged else self.stepper.weights
-            self.best_weights = [w.detach().clone() for w in source]
+    def _take_milestones(self, here: Here) -> None:
+        """Keep the best weights; claim a milestone only on a full-precision measurement."""
+        if here.loss < self.best_loss:
+            self.best_loss, self.best_weights = here.loss, [w.detach().clone() for w in here.weights]
         if self.best_loss > self.wanted[0]:
             return
-        with self.stepper.with_average() if averaged else nullcontext():
+        with self.stepper.using(here.weights):
             loss = self.stepper.measure(averaged=False)
             while self.wanted and loss <= self.wanted[0]:
                 self._claim(loss)
@@ -156,72 +140,111 @@ class Run:
         wanted = self.wanted.pop(0)
         path = None
         if self.folder:
-            path = self.folder / f"loss-{wanted:.0e}.safetensors"
+            path = milestone_path(self.folder, wanted)
             save_checkpoint(path, self.network, self._about(loss, wanted, finish))
         self.milestones.append(Milestone(wanted, loss, self.steps, self.seconds, path))
-        self._say(f"reached {wanted:.0e} (measured {loss:.2e}){f': {finish}' if finish else ''}")
+        self._say(f"reached {spell(wanted)} (measured {loss:.2e}){f': {finish}' if finish else ''}")
 
-    def _finish(self, point: Point) -> None:
+    def _finish(self, here: Here) -> None:
         """Solve the last layer exactly, and take as much of the change as each milestone asks for."""
-        own = [w.detach().clone() for w in self.stepper.weights]
-        self.stepper.set_weights(self.stepper.average if point.averaged <= point.loss else own)
-        with float32_precision("ieee"):
-            change = solve_last_layer(self.network, self.images)
-        start, taken = self.stepper.measure(averaged=False), 0.0
-        while change is not None and self.wanted:
-            share = 1 - 0.95 * math.sqrt(min(1.0, self.wanted[0] / start))  # 0.95: to be surely below
-            change.apply(share - taken)
-            taken, loss = share, self.stepper.measure(averaged=False)
-            if loss > self.wanted[0]:
-                break
-            self.best_loss, self.best_weights = loss, [w.detach().clone() for w in self.stepper.weights]
-            self._claim(loss, f"last layer solved by least squares from {start:.2e}, {share:.1%} of the change")
-        self.stepper.set_weights(own)
+        with self.stepper.using(here.weights):
+            with float32_precision("ieee"):
+                change = solve_last_layer(self.network, self.images)
+            start = self.stepper.measure(averaged=False)
+            while change is not None and self.wanted:
+                share = 1 - 0.95 * math.sqrt(min(1.0, self.wanted[0] / start))  # 0.95: to be surely below
+                change.apply(share)
+                loss = self.stepper.measure(averaged=False)
+                if not loss <= self.wanted[0]:
+                    break
+                self.best_loss, self.best_weights = loss, [w.detach().clone() for w in self.stepper.weights]
+                self._claim(loss, f"last layer solved by least squares from {start:.2e}, {share:.1%} of the change")
 
     def _react(self, point: Point) -> None:
+        """Judge where the run is, and do something about it where it is not well."""
+        verdict = self.watch.judge(point)
+        if not self.wanted:
+            return
         if self.stepper.forward_precision == "tf32" and point.averaged < self.recipe.tf32_until:
             self.stepper.forward_precision = "ieee"
+            self._note_precision(point.averaged)
             self._say(f"forward pass in float32 from here, at {point.averaged:.1e}; the backward pass stays in TF32")
-        verdict = self.watch.judge(point)
         if verdict is Verdict.FINE:
             return
         if verdict is Verdict.COLLAPSED:
-            self.tries += 1
-            shrink = 1.0 if self.tries % 2 else SHRINK
-            initialise(self.network, self.recipe.seed + self.tries, shrink)
-            rate = self.recipe.rate * CUT ** (self.tries // 2)
-            self.stepper.restart(rate)
-            self._say(f"the output collapsed to a constant ({point.averaged:.1e}): started again from other weights")
+            self._start_again(point)
         else:
-            rate = self.stepper.rate * CUT
-            if verdict is Verdict.PLATEAU:
-                self.stepper.set_weights(self.stepper.average)
-                self.stepper.set_rate(rate)
-            else:
-                self.stepper.set_weights(self.best_weights)
-                self.stepper.restart(rate)
-            self._say(f"{verdict.value} at {point.loss:.1e}: back to the best weights, rate cut to {rate:.1e}")
+            self._cut_rate(verdict, point)
         self.watch.acted(point)
 
+    def _start_again(self, point: Point) -> None:
+        self.tries += 1
+        initialise(self.network, self.recipe.seed + self.tries, 1.0 if self.tries % 2 else SHRINK)
+        self.stepper.restart(self.recipe.rate * CUT ** (self.tries // 2))
+        self._say(
+            f"the output collapsed: no better than a constant one ({point.averaged:.1e}); "
+            f"started again from other weights, rate {self.stepper.rate:.1e}"
+        )
+
+    def _cut_rate(self, verdict: Verdict, point: Point) -> None:
+        rate = self.stepper.rate * CUT
+        if verdict is Verdict.PLATEAU:
+            self.stepper.set_weights(self.stepper.average)
+            self.stepper.set_rate(rate)
+        else:
+            self.stepper.set_weights(self.best_weights)
+            self.stepper.restart(rate)
+        to = "the averaged" if verdict is Verdict.PLATEAU else "the best"
+        self._say(f"{verdict.value} at {point.loss:.1e}: back to {to} weights, rate cut to {rate:.1e}")
+
+    def _too_slow(self) -> str | None:
+        """A rate cut over and over ends somewhere: better said than gone on with for ever."""
+        if self.stepper.rate > min(LOWEST_RATE, 1e-3 * self.recipe.rate):
+            return None
+        return f"stopped at a rate of {self.stepper.rate:.0e}, too small to change float32 weights,"
+
+    def _progress(self, point: Point) -> Progress:
+        goal = self.wanted[0] if self.wanted else None
+        left = seconds_to(self.watch.history, max(goal, self.finish_from)) if goal else 0.0
+        said, self.told = tuple(self.log[self.told :]), len(self.log)
+        return Progress(point, goal, left, self.wanted[-1] if self.wanted else None, said)
+
     def _end(self, how: str) -> Training:
-        self.stepper.set_weights(self.best_weights)
-        loss = self.stepper.measure(averaged=False)
+        best = self._best_weights()
+        with self.stepper.using(best):
+            loss = self.stepper.measure(averaged=False)
         reached = not self.wanted
-        goal = "" if reached else f", short of {self.wanted[-1]:.0e}"
+        goal = "" if reached else f", short of {spell(self.wanted[-1])}"
         why = f"Train loss {loss:.2e} {how} after {self.steps} steps, {self.seconds:.0f} s{goal}."
         self._say(why)
-        self._save()
+        self._save()  # with the weights it had, not the best ones: whoever goes on from here misses no step
+        if self.folder:
+            draw_curve(self.folder, self.watch.history, [m.wanted for m in self.milestones])
+        self.stepper.set_weights(best)
         self.network.eval()
         return Training(self.network, loss, self.milestones, reached, why, self.log, self.watch.history)
+
+    def _best_weights(self) -> list[Tensor]:
+        """The best of this process, or of a milestone that a killed one wrote after its last state."""
+        on_disk = min((m for m in self.milestones if m.path), key=lambda m: m.loss, default=None)
+        if on_disk is None or on_disk.path is None or not on_disk.loss < self.best_loss:
+            return self.best_weights
+        return list(load_checkpoint(on_disk.path, self.images.device).network.parameters())
 
     def _say(self, words: str) -> None:
         self.log.append(f"[{self.seconds:.1f} s, step {self.steps}] {words}")
 
+    def _note_precision(self, loss: float | None) -> None:
+        now = {"step": self.steps, "seconds": round(self.seconds, 3), "loss": loss}
+        self.precision.append({**now, **self.stepper.precision()})
+
     def _about(self, loss: float, wanted: float, finish: str | None) -> dict[str, Any]:
+        precision = {"steps": self.precision, "measured": "float32", "finish": "float64" if finish else None}
         return {
             "loss": loss, "milestone": wanted, "steps": self.steps, "seconds": round(self.seconds, 3),
-            "recipe": self.recipe.record(), "data_hash": self.data_hash, "images": len(self.images),
-            "finish": finish, "log": self.log, **provenance(self.images.device),
+            "recipe": self.recipe.record(), "seed": self.recipe.seed, "data_hash": self.data_hash,
+            "images": len(self.images), "precision": precision, "finish": finish, "log": self.log,
+            **provenance(self.images.device),
         }  # fmt: skip
 
     def _save(self) -> None:
@@ -229,21 +252,43 @@ class Run:
             return
         before = time.monotonic()
         save_run(self.folder, SavedRun.of(self))
+        write_curve(self.folder, self.watch.history)
         now = time.monotonic()
         self.next_save = now + max(SAVE_SECONDS, 20 * (now - before))  # saving takes at most a twentieth of the time
 
     def _resume(self) -> None:
         """Go on from the state in the folder; milestones already on disk there stay reached."""
-        if self.folder is None or (saved := load_run(self.folder, self.images.device)) is None:
+        if self.folder is None:
             return
-        saved.restore(self)
-        self._say("resumed")
-        for path in sorted(self.folder.glob("loss-*.safetensors"), reverse=True):
-            about = load_checkpoint_about(path)
-            facts = (about["milestone"], about["loss"], about["steps"], about["seconds"])
-            self.milestones.append(Milestone(*facts, path))
+        if saved := load_run(self.folder, self.images.device):
+            saved.restore(self)
+            self._say("resumed")
+        self.milestones = milestones_in(self.folder, identity(self))
+        for m in self.milestones:
+            if m.steps > self.steps:
+                self._say(f"reached {spell(m.wanted)} before it was interrupted, at step {m.steps}")
+        if not saved:
+            save_run(self.folder, SavedRun.start(self))  # also finds out now whether the folder can be written
+
+
+@dataclass(frozen=True, eq=False)
+class Here:
+    """Where a window ended: the better of weights and average, with its loss over all images."""
+
+    loss: float
+    weights: list[Tensor]
 
 
 def _constant_loss(images: Tensor) -> float:
     """The loss of the best constant output, the mean image."""
     return float((images - images.mean(0)).double().square().mean())
+
+
+@torch.no_grad()
+def _check_fit(network: nn.Module, image: Tensor) -> None:
+    """A network for other images is refused before the first step."""
+    try:
+        apply_checked(network, image)
+    except RuntimeError as error:
+        size = "x".join(map(str, image.shape[1:]))
+        raise InputError(f"The network does not take these images of {size}: {error}") from None
