@@ -18,6 +18,7 @@ DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, o
 
 def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
     """Per image the MSE between it and its image under f: zero at a fixed point."""
+    _check_tensor(images)
     with torch.no_grad(), as_judged(f):
         moved = apply_checked(f, images.clone()).double() - images.double()
     return moved.flatten(1).square().mean(1)
@@ -89,17 +90,24 @@ def firmly_nonexpansive(f: Autoencoder, a: Tensor, b: Tensor, *, tolerance: floa
     return moved.square().sum(1) <= (moved * apart).sum(1) + tolerance * apart.square().sum(1)
 
 
+def _check_tensor(images: Tensor) -> None:
+    if not isinstance(images, Tensor):
+        raise InputError(f"Expected pixels as a tensor, such as images.pixels; got {type(images).__name__}.")
+
+
 class Jacobian:
     """The Jacobian of f at one image as a linear map: products with it and its transpose, never the matrix itself."""
 
     def __init__(self, f: Autoencoder, image: Tensor) -> None:
+        _check_tensor(image)
         if image.ndim == 3:
             image = image[None]
         if image.ndim != 4 or len(image) != 1:
             raise InputError(f"A Jacobian is taken at one image, C x H x W; got shape {tuple(image.shape)}.")
-        self._f, self._image = f, image
+        self._f = lambda x: apply_checked(f, x.clone())  # a copy, for networks that work in place
+        self._image = image
         self.size = image.numel()
-        self._pull = torch.func.vjp(lambda x: apply_checked(f, x), image)[1]
+        self._pull = torch.func.vjp(self._f, image)[1]
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """J v."""

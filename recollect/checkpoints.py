@@ -82,21 +82,35 @@ def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Map
 def read_tensors(
     path: str | Path, device: torch.device | str = "cpu", *, only_metadata: bool = False
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    from safetensors import SafetensorError, safe_open
-
+    """All tensors and the metadata, of one and the same version of a file that may be replaced meanwhile."""
     if not Path(path).is_file():
         raise InputError(f"There is no checkpoint {path}.")
+    while True:
+        before = _stamp(path)
+        read = _read_tensors(path, str(device), only_metadata)
+        if _stamp(path) == before:  # safetensors opens a file once for its header and again for its tensors
+            return read
+
+
+def _read_tensors(path: str | Path, device: str, only_metadata: bool) -> tuple[dict[str, Tensor], dict[str, str]]:
+    from safetensors import SafetensorError, safe_open
+
     try:
-        with safe_open(path, framework="pt", device=str(device)) as file:
+        with safe_open(path, framework="pt", device=device) as file:
             names = [] if only_metadata else list(file.keys())
             return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path} cannot be read as safetensors: {error}") from None
 
 
+def _stamp(path: str | Path) -> tuple[int, int, int]:
+    found = Path(path).stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A file to write that takes the place of `path` when it is whole; what the system refuses is told in a sentence."""
+    """A file to write that takes the place of `path` when it is whole; a refusal is told in a sentence."""
     try:
         with atomically(path) as file:
             yield file

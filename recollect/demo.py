@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from recollect.auditing.audit import Narrator, audit
-from recollect.auditing.result import Audit
+from torch import nn
+
+from recollect.auditing import Audit, Narrator, audit
 from recollect.autoencoders import FullyConnected
 from recollect.sources import load
-from recollect.training import Recipe, Training, train_to_loss
+from recollect.training import Progress, Recipe, Training, train_to_loss
 
 TRAIN = "photos?count=40&size=32"
 CONTROL = "photos?count=40&size=32&part=control"
 LOSS = 1e-8
 
+Report = Callable[[Progress], None]
 
-def train_demo_network(out: Path, report: Callable[[Any], None] | None = None, seed: int = 42) -> Training:
+
+def train_demo_network(out: Path, report: Report | None = None, seed: int = 42) -> Training:
     """A small fully connected network, fitted perfectly to 40 photographs."""
     images = load(TRAIN)
     network = FullyConnected(images.shape, layers=6, width=512, seed=seed)
     return train_to_loss(network, images, LOSS, recipe=Recipe(seed=seed), folder=out, device="cpu", report=report)
 
 
-def demo(
-    out: str | Path = "demo", *, report: Callable[[Any], None] | None = None, narrate: Narrator | None = None
-) -> tuple[Training, Audit]:
-    """Train, audit under the six masks with a control set, write everything to `out`."""
-    out = Path(out)
-    training = train_demo_network(out / "training", report)
-    found = audit(
-        training.network, train=TRAIN, control=CONTROL, out=out / "audit", command="recollect demo", narrate=narrate
-    )
-    return training, found
+def audit_demo_network(network: nn.Module, out: Path, narrate: Narrator | None = None) -> Audit:
+    """Audit it under the six masks, with 40 photographs of other scenes as control."""
+    return audit(
+        network, train=TRAIN, control=CONTROL, out=out, title="recollect's demo: FC-6 on 40 photographs",
+        command="recollect demo", narrate=narrate,
+    )  # fmt: skip

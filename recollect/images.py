@@ -115,10 +115,12 @@ def _check_shape(pixels: Tensor) -> None:
 def _check_pixels(pixels: Tensor) -> None:
     _check_shape(pixels)
     pixels = pixels.detach()
-    if not pixels.is_floating_point():
-        bytes_likely = pixels.dtype != torch.bool and 1 < int(pixels.max()) <= 255
+    if pixels.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64) or pixels.is_sparse:
+        whole = not (pixels.dtype in (torch.bool, torch.uint64) or pixels.is_complex() or pixels.is_floating_point())
+        bytes_likely = whole and not pixels.is_sparse and 1 < int(pixels.to(torch.int64).max()) <= 255
         hint = "; this looks like 0-255 data: divide by 255" if bytes_likely else ""
-        raise InputError(f"Pixels must be floating point in [0, 1], got {pixels.dtype}{hint}.")
+        kind = "a sparse tensor" if pixels.is_sparse else pixels.dtype
+        raise InputError(f"Pixels must be floating point in [0, 1], got {kind}{hint}.")
     finite = torch.isfinite(pixels)
     if not bool(finite.all()):
         first = int((~finite).flatten(1).any(1).nonzero()[0])
@@ -164,7 +166,7 @@ def _single(item: Any, position: int) -> Tensor:
     if isinstance(item, (tuple, list)) and len(item) > 0 and not np.isscalar(item[0]):
         item = item[0]  # a Dataset's (image, label)
     if hasattr(item, "getbands"):  # a PIL image, without importing PIL
-        return _channels_first(pil_values(item).astype(np.float32) / 255)
+        return _channels_first(_read_picture(item, position).astype(np.float32) / 255)
     single = _channels_first(item) if isinstance(item, np.ndarray) else item
     if not isinstance(single, Tensor):
         raise InputError(f"Item {position} is a {type(item).__name__}; expected a PIL image, an array or a tensor.")
@@ -173,10 +175,23 @@ def _single(item: Any, position: int) -> Tensor:
     return single
 
 
+def _read_picture(image: Any, position: int) -> np.ndarray:
+    try:
+        return pil_values(image)
+    except InputError as error:
+        raise InputError(f"Image {position}: {error}") from None
+    except Exception as error:  # Pillow reads lazily: only here does it meet what a file really holds
+        raise InputError(f"Image {position} cannot be read: {error}.") from None
+
+
 def pil_values(image: Any) -> np.ndarray:
     """The 8-bit values of a PIL image, H x W (grey) or H x W x 3; what cannot be read exactly is refused."""
     if image.mode[0] in "IF":
         raise InputError(f"An image of mode {image.mode} has more than 8 bits a value; convert it to 8 bits first.")
+    if image.mode == "LAB":
+        raise InputError("An image of mode LAB has no colours that Pillow can tell; convert it to RGB first.")
+    if image.mode in ("La", "RGBa"):  # colours multiplied by alpha: undone by the form that keeps them apart
+        image = image.convert(image.mode[:-1] + "A")
     if "A" in image.getbands() or "transparency" in image.info:
         alpha = np.asarray(image.convert("RGBA"))[..., 3]
         if alpha.min() < 255:
@@ -194,7 +209,7 @@ def _channels_first(array: np.ndarray) -> Tensor:
 
 
 def _as_tensor(array: np.ndarray) -> Tensor:
-    if array.dtype.kind not in "buif":
-        raise InputError(f"Pixels must be numbers, got an array of {array.dtype}.")
+    if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:  # torch has no longer floats
+        raise InputError(f"Pixels must be numbers of at most 64 bits, got an array of {array.dtype}.")
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
     return torch.from_numpy(array if array.flags.writeable else array.copy())

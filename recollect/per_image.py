@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Integral
 from typing import Any, Self
 
 import torch
@@ -19,7 +20,7 @@ class PerImage:
 
     def __getitem__(self, index: Any) -> Self:
         """Some of the images; a single position gives one image, still a batch."""
-        index = [index] if isinstance(index, int) else index
+        index = [int(index)] if isinstance(index, Integral) else index
         return self._map(lambda rows: rows[index])
 
     def to(self, device: torch.device | str) -> Self:

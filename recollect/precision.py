@@ -36,10 +36,18 @@ def float32_precision(precision: Precision) -> Iterator[None]:
                 switch.fp32_precision = was  # type: ignore[attr-defined]
 
 
+def module_of(f: Any) -> nn.Module | None:
+    """The module that `f` is, or whose method it is (`vae.reconstruct`); None for other functions."""
+    owner = getattr(f, "__self__", f)
+    return owner if isinstance(owner, nn.Module) else None
+
+
 @contextmanager
 def as_judged(f: Any) -> Iterator[None]:
-    """`f` in eval mode (where it is a module) and in IEEE float32; its mode and the caller's settings come back."""
-    training = [m for m in f.modules() if m.training] if isinstance(f, nn.Module) else []
+    """`f` in eval mode (where a module is known) and in IEEE float32; its mode and the caller's settings come back."""
+    network = module_of(f)
+    modules = network.modules() if network is not None else ()
+    training = [m for m in modules if getattr(m, "training", False)]  # a frozen TorchScript module has no mode
     try:
         for module in training:
             module.training = False

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -91,25 +92,33 @@ def read_json(path: str | Path) -> Any:
 @contextmanager
 def atomically(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` that takes its place when all is written, and vanishes otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary: Path | None = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
+    except OSError as error:  # a full disk, a folder that may not be written to, a file where a folder should be
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary:
+            temporary.unlink(missing_ok=True)
 
 
 def provenance(device: torch.device | str = "cpu", **more: Any) -> dict[str, Any]:
     """What has to be known to judge or repeat a number: versions, machine, and what the caller adds."""
     name = torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else cpu_name()
-    versions = {"recollect": __version__, "torch": torch.__version__, "python": platform.python_version()}
-    return {"versions": versions, "device": name, "system": platform.system(), **more}
+    versions = {
+        "recollect": __version__, "torch": torch.__version__, "numpy": np.__version__,
+        "python": platform.python_version(), "cuda": torch.version.cuda,
+    }  # fmt: skip
+    threads = torch.get_num_threads()
+    return {"versions": versions, "device": name, "threads": threads, "system": platform.platform(), **more}
 
 
 def cpu_name() -> str:

@@ -133,7 +133,10 @@ class MaskAgreement:
 
 
 def mask_agreement(estimated: Tensor, true: Tensor) -> MaskAgreement:
-    """Compare masks of kept values (True: kept), value by value."""
+    """Compare masks of kept values (True: kept), such as `recovery.degradation.keep`, value by value."""
+    if not isinstance(estimated, Tensor) or not isinstance(true, Tensor):
+        found = f"{type(estimated).__name__} and {type(true).__name__}"
+        raise InputError(f"Masks are boolean tensors, such as the `keep` of an Erasure; got {found}.")
     if estimated.dtype != torch.bool or true.dtype != torch.bool:
         raise InputError(f"Masks are boolean (True: kept), got {estimated.dtype} and {true.dtype}.")
     try:

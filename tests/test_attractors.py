@@ -211,6 +211,20 @@ def test_a_network_that_works_in_place_is_still_judged() -> None:
     assert not firmly_nonexpansive(lambda x: x.mul_(2), x, torch.zeros_like(x)).any()
 
 
+def test_the_jacobian_of_a_network_that_works_in_place(path: str) -> None:
+    x = point()
+    before = x.clone()
+    assert proximal_test(lambda x: x.mul_(0.5), x).highest == pytest.approx(0.5, abs=1e-4)
+    assert spectral_radius(lambda x: x.mul_(0.5), x) == pytest.approx(0.5, abs=1e-4)
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("judge", [fixed_point_error, proximal_test, spectral_radius])
+def test_pixels_are_asked_for(judge: Callable) -> None:
+    with pytest.raises(InputError, match=r"such as images.pixels; got list"):
+        judge(torch.tanh, [0.5])
+
+
 @pytest.mark.parametrize("judge", [fixed_point_error, proximal_test, spectral_radius])
 def test_the_network_is_judged_in_eval_mode_and_restored(judge: Callable) -> None:
     f = Halves()  # its dropout would make errors random

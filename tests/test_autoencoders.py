@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from recollect import FullyConnected, InputError, TiedTwoLayer, UNet
+from recollect.autoencoders import SHRINK, initialise
 
 
 def kinds(f: nn.Module, kind: type[nn.Module]) -> list[nn.Module]:
@@ -79,3 +80,31 @@ def test_bad_networks() -> None:
         UNet(widths=(4, 6, 8))(torch.zeros(1, 3, 8, 10))
     with pytest.raises(InputError, match=r"W is an m x d matrix, got shape \(5,\)"):
         TiedTwoLayer(torch.zeros(5))
+
+
+@pytest.mark.parametrize("layers", [10, 20])
+def test_a_signal_shrinks_by_as_much_however_deep_the_network_is(layers: int) -> None:
+    """PyTorch's own initialisation would leave nothing of it after twenty layers."""
+    f, x = FullyConnected((3, 16, 16), layers=layers, width=512), torch.rand(8, 3, 16, 16)
+    with torch.no_grad():
+        ratio = float(f(x).norm() / x.norm())
+    assert SHRINK / 10 < ratio < SHRINK * 10
+
+
+def test_initialising_again_forgets_everything() -> None:
+    f = FullyConnected((1, 2, 2), layers=4, width=5, activation="prelu", seed=3)
+    before = nn.utils.parameters_to_vector(f.parameters()).detach()
+    with torch.no_grad():
+        for p in f.parameters():
+            p.fill_(7.0)
+    initialise(f, 3)
+    assert torch.equal(nn.utils.parameters_to_vector(f.parameters()), before)
+    assert all(not m.bias.any() for m in kinds(f, nn.Linear))
+    assert all(float(m.weight.detach()) == 0.25 for m in kinds(f, nn.PReLU))
+
+
+def test_without_shrinking_it_is_he_initialisation() -> None:
+    f = UNet(widths=(64, 64))
+    initialise(f, 0, shrink=1.0)
+    layer = f.up[0][0]
+    assert float(layer.weight.detach().std()) == pytest.approx((2 / (64 * 9)) ** 0.5, rel=0.05)

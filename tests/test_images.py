@@ -1,4 +1,5 @@
 import hashlib
+import io
 import re
 
 import numpy as np
@@ -296,7 +297,15 @@ BAD_DATA = [
     (np.zeros((8, 8)), "need four dimensions, N x C x H x W; got shape (8, 8)"),
     (bytes_of().numpy(), "got torch.uint8; this looks like 0-255 data"),
     ([bytes_of()[0].numpy()], "got torch.uint8; this looks like 0-255 data"),
-    (np.full((2, 1, 4, 4), "a"), "Pixels must be numbers, got an array of <U1"),
+    (np.full((2, 1, 4, 4), "a"), "Pixels must be numbers of at most 64 bits, got an array of <U1"),
+    (np.full((2, 1, 4, 4), 0.5, np.longdouble), "numbers of at most 64 bits"),
+    (np.full((2, 1, 4, 4), 200, np.uint16), "got torch.uint16; this looks like 0-255 data"),
+    (np.full((2, 1, 4, 4), 3, np.uint64), "got torch.uint64."),
+    (torch.zeros(2, 1, 4, 4, dtype=torch.complex64), "got torch.complex64."),
+    (torch.zeros(2, 1, 4, 4).to(torch.float8_e4m3fn), "got torch.float8_e4m3fn."),
+    (torch.zeros(2, 1, 4, 4).to_sparse(), "got a sparse tensor."),
+    ([picture("L"), Image.new("LAB", (8, 8))], "Image 1: An image of mode LAB"),
+    ([Image.new("La", (8, 8))], "Image 0: An image is partly transparent"),
     (np.full((2, 1, 4, 4), np.nan), "must be finite: 32 are NaN or infinite, the first in image 0"),
     ([some()[0], some()], "Image 1 has shape (4, 3, 8, 8); expected C x H x W"),
     ([{"image": 1}], "Item 0 is a dict; expected a PIL image, an array or a tensor"),
@@ -316,3 +325,11 @@ def test_bad_data(data: object, message: str) -> None:
 def test_pixels_must_be_a_tensor() -> None:
     with pytest.raises(InputError, match=r"must be a tensor, not list; Images.of\(\) takes other forms"):
         Images([[0.5]])  # type: ignore[arg-type]
+
+
+def test_a_picture_that_breaks_off_is_named_when_it_is_read() -> None:
+    buffer = io.BytesIO()
+    picture("RGB", 64).save(buffer, "JPEG")
+    broken = Image.open(io.BytesIO(buffer.getvalue()[:-200]))
+    with pytest.raises(InputError, match="Image 1 cannot be read: "):
+        Images.of([picture("RGB", 64), broken])

@@ -100,3 +100,11 @@ def test_outputs_are_checked() -> None:
         apply_checked(torch.Tensor.double, x)
     with pytest.raises(InputError, match=r"returned 2x1x3x3 float32 on meta; .* on the same device"):
         apply_checked(lambda x: x.to("meta"), x)
+
+
+def test_a_method_of_a_module_is_judged_as_the_module() -> None:
+    network = nn.Sequential(nn.Dropout(0.5))
+    with as_judged(network.forward):
+        assert not network[0].training
+    assert network.training
+    assert network[0].training

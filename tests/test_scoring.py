@@ -127,3 +127,8 @@ def test_bad_masks() -> None:
 
 def test_a_nan_error_counts_as_no_recovery() -> None:
     assert Score(torch.tensor([math.nan, 0.0], dtype=torch.float64)).approximate.count == 1
+
+
+def test_masks_are_tensors() -> None:
+    with pytest.raises(InputError, match="such as the `keep` of an Erasure; got Score and Tensor"):
+        mask_agreement(Score(torch.zeros(1)), masks([1, 0, 0, 1]))  # type: ignore[arg-type]

@@ -19,15 +19,16 @@ from recollect.records import atomically
 from recollect.recovery import Recovery, Snapshot
 
 SAMPLE = 48  # images of each set in the gallery, at the most
-GALLERY_BYTES = 12e6  # fewer when their pictures would be more than this
+GALLERY_BYTES = 12e6  # fewer when their pictures would be more than this ...
+CELLS = 48  # ... in an audit of two sets, six masks and four methods
 TRACED = 4  # images shown round by round
 ERROR_SCALE = 0.25  # an error this large, or larger, is drawn at full strength
 ROUNDS_SHOWN = 40
 
 
-def sampled(images: Images, cells: int) -> np.ndarray:
-    """Positions evenly spaced over a set: the same for every mask and method, fewer when there are many cells."""
-    affordable = int(GALLERY_BYTES / (cells * 2.5 * math.prod(images.shape)))
+def sampled(images: Images) -> np.ndarray:
+    """Positions evenly spaced over a set, fewer when images are large: the same for every cell of every audit."""
+    affordable = int(GALLERY_BYTES / (CELLS * 2.5 * math.prod(images.shape)))
     size = min(len(images), max(6, min(SAMPLE, affordable)))
     return np.unique(np.linspace(0, len(images) - 1, size).round().astype(int))
 
@@ -89,7 +90,7 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
-    with np.load(path, allow_pickle=False) as packed:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
         return {name: packed[name] for name in packed.files}
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.degradation import all_erased, half_kept, mask, observe
+import numpy as np
+from torch import Tensor
+
+from recollect.degradation import Degradation, all_erased, half_kept, mask, observe
+from recollect.errors import InputError
 from recollect.images import Images
 from recollect.recovery import Blind
 from recollect.scoring import Score
@@ -15,34 +19,56 @@ GAMMAS = (0.1, 0.5, 1.0)
 STARTS = (half_kept, all_erased)
 MASKS = ("block", "dust")
 ROUNDS = 25  # a short run tells good settings from bad
+FEWEST, MOST = 4, 32  # images that are spent on it, a tenth of the set between these
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The settings chosen, and all that were tried with what they gave."""
+class Tuning:
+    """Which images were spent on the search, and what every setting gave on them."""
 
-    blind: Blind
+    images: list[str]
+    masks: list[str]
     tried: list[dict[str, Any]]
 
+    @property
+    def best(self) -> Blind:
+        """The settings that recovered most accurately, then approximately, then by mean PSNR."""
+        row = max(self.tried, key=lambda r: (r["accurate"], r["approximate"], r["mean_psnr"]))
+        return Blind(gamma=row["gamma"], start={s.__name__: s for s in STARTS}[row["start"]])
 
-def choose(
-    f: Any, images: Images, *, masks: Sequence[str] = MASKS, progress: Callable[[int, int], None] | None = None
-) -> Choice:
-    """The settings that recover most of these images accurately, then approximately, then by mean PSNR."""
-    tried: list[tuple[tuple[float, ...], Blind]] = []
-    candidates = [Blind(gamma=g, start=s, limit=ROUNDS) for g in GAMMAS for s in STARTS]
-    for number, blind in enumerate(candidates):
-        scores = []
-        for name in masks:
-            seen = observe(images, mask(name, images.shape, count=len(images)))
-            scores.append(Score.of(blind(f, seen.y).estimate, images.pixels))
-        merits = [(s.accurate.value, s.approximate.value, s.mean_psnr) for s in scores]
-        tried.append((tuple(sum(m) / len(m) for m in zip(*merits, strict=True)), blind))
-        if progress:
-            progress(number + 1, len(candidates))
-    best = max(tried, key=lambda t: t[0])[1]
-    rows = [
-        {"gamma": b.gamma, "start": b.start.__name__, "accurate": m[0], "approximate": m[1], "mean_psnr": m[2]}
-        for m, b in tried
-    ]
-    return Choice(Blind(gamma=best.gamma, start=best.start), rows)
+
+def set_apart(images: Images) -> Images:
+    """Images to tune on, evenly spaced over the set."""
+    size = min(MOST, max(FEWEST, len(images) // 10))
+    if len(images) < 2 * size:
+        raise InputError(
+            f"Choosing gamma and start takes {size} training images, which are then left out of the score, and there "
+            f"are only {len(images)}; give both yourself, for example gamma=0.5 and start='random'."
+        )
+    return images[np.linspace(0, len(images) - 1, size).round().astype(int)]
+
+
+def masks_to_tune_on(asked: Mapping[str, Any]) -> list[str]:
+    """Two of the masks of the audit, where they can be made for any number of images."""
+    names = [what for what in asked.values() if isinstance(what, str)]
+    return list(MASKS) if set(MASKS) <= set(names) or not names else names[:2]
+
+
+def try_setting(
+    f: Any, images: Images, blind: Blind, masks: Sequence[str], *, noise_std: float, seed: int, chunk: int | None = None
+) -> dict[str, Any]:
+    """What these settings recover of these images, averaged over the masks."""
+    merits = []
+    for name in masks:
+        truth = mask(name, images.shape, count=len(images), seed=seed)
+        seen = observe(images, truth, noise_std=noise_std, seed=seed)
+        score = Score.of(blind(f, seen.y, chunk=chunk).estimate, images.pixels)
+        merits.append((score.accurate.value, score.approximate.value, max(score.mean_psnr, -1e3)))
+    accurate, approximate, psnr = (sum(m) / len(m) for m in zip(*merits, strict=True))
+    start = getattr(blind.start, "__name__", str(blind.start))
+    rates = {"accurate": accurate, "approximate": approximate, "mean_psnr": psnr}
+    return {"gamma": blind.gamma, "start": start, **rates}
+
+
+def candidates(gammas: Sequence[float], starts: Sequence[Callable[[Tensor], Degradation]]) -> list[Blind]:
+    return [Blind(gamma=g, start=s, limit=ROUNDS) for g in gammas for s in starts]

@@ -2,51 +2,70 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from recollect.cli import audit, data, demo, train
 from recollect.errors import InputError
 
-USAGE_ERROR, GATE_EXCEEDED, INTERRUPTED = 2, 3, 130
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+
+class Root(TyperGroup):
+    """The place where a user's mistake becomes one sentence and an exit code, and never a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as mistake:
+            typer.echo(f"recollect: {mistake}", err=True)
+            raise typer.Exit(USAGE_ERROR) from None
+        except KeyboardInterrupt:
+            words = "interrupted; what is finished is kept, and the same command goes on from there."
+            typer.echo(f"\nrecollect: {words}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
     name="recollect",
+    cls=Root,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="How much of its training set can be read back out of an autoencoder?",
-    epilog="Start with: recollect demo. Exit codes: 0 done, 2 something was asked wrongly, "
-    "3 the rate is above --fail-above, 130 interrupted.",
+    help="How much of its training set can be read back out of an autoencoder?\n\n"
+    "Begin with **recollect demo**, which needs nothing. For a model of your own: **recollect data** "
+    "finds images, **recollect audit** measures the model, and **recollect train** makes one to try.",
+    epilog="Exit codes: 0 done · 1 training ended before its loss was reached · 2 something was asked for wrongly, "
+    "told in one sentence · 3 the rate is above --fail-above · 130 interrupted with Ctrl-C; run the same command again "
+    "to go on.",
 )
 app.command("demo")(demo.demo_command)
-app.command("train")(train.train_command)
-app.command("audit")(audit.audit_command)
+app.command("audit", epilog=audit.EPILOG)(audit.audit_command)
+app.command("train", epilog=train.EPILOG)(train.train_command)
 app.add_typer(data.app, name="data")
 
 
-@app.callback()
-def root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from recollect.version import __version__
 
         typer.echo(f"recollect {__version__}")
         raise typer.Exit
 
 
+@app.callback()
+def root(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
 def main() -> None:
-    """Run the command line; a user's mistake is one sentence, never a traceback."""
-    try:
-        app()
-    except InputError as mistake:
-        typer.echo(f"recollect: {mistake}", err=True)
-        sys.exit(USAGE_ERROR)
-    except KeyboardInterrupt:
-        typer.echo(
-            "\nrecollect: interrupted; what is finished is kept, and the same command goes on from there.", err=True
-        )
-        sys.exit(INTERRUPTED)
+    """Run the command line."""
+    app(prog_name="recollect")

@@ -7,15 +7,29 @@ from typing import Annotated
 
 import typer
 
+INTRODUCTION = """\
+An autoencoder is trained until it reproduces 40 photographs. Copies of these are then damaged, by erasing pixels in
+six ways, and the network alone is used to restore them. It does the same with 40 photographs that it never saw: what
+comes back of the first and not of the second was remembered.
+"""
+
 
 def demo_command(
     out: Annotated[Path, typer.Option(help="Folder for the network, the results and the report.")] = Path("demo"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print audit.json instead of words.")] = False,
 ) -> None:
-    """Train a small network on bundled photographs, degrade them, recover them, and write a report (two minutes)."""
+    """See the whole of it on bundled photographs: train, damage, restore, report. Takes about two minutes."""
+    from recollect.cli.audit import tell
     from recollect.cli.narration import Narration
-    from recollect.demo import demo
+    from recollect.cli.progress import training_report
+    from recollect.demo import audit_demo_network, train_demo_network
 
-    typer.echo("Training a fully connected autoencoder on 40 bundled photographs, to a train loss of 1e-8 ...")
-    with Narration() as narrate:
-        training, found = demo(out, narrate=narrate)
-    typer.echo(f"{training.why}\n\n{found}\n\nThe report: {out / 'audit' / 'report.html'}")
+    say = (lambda _words: None) if as_json else typer.echo
+    say(f"{INTRODUCTION}\nTraining, to a mean square error of 1e-8 ...")
+    with training_report() as report:
+        training = train_demo_network(out / "training", report)
+    say(f"{training.why}\n\nAuditing, with six ways of erasing pixels and a control set ...")
+    with Narration(quiet=as_json) as narrate:
+        found = audit_demo_network(training.network, out / "audit", narrate)
+    say("")
+    tell(found, out / "audit", as_json)

@@ -18,7 +18,7 @@ class Narration:
         self._bar = Progress(*columns, console=console, transient=True)
         self._task: TaskID | None = None
 
-    def __call__(self, words: str, done: int, total: int) -> None:
+    def __call__(self, words: str, done: float, total: float) -> None:
         if self._task is None:
             self._bar.start()
             self._task = self._bar.add_task(words, total=total)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recollect.cli.data import _SPELLING
+from recollect.errors import InputError
+
+if TYPE_CHECKING:
+    from recollect.autoencoders import FullyConnected, UNet
+    from recollect.images import Images
+    from recollect.training import Training
 
 
 class Network(StrEnum):
@@ -23,43 +30,89 @@ class Activation(StrEnum):
     softplus = "softplus"
 
 
+EPILOG = (
+    "Example: recollect train 'photos?count=40&size=32' --until 1e-8 --out runs/a · Exit codes: 0 the loss was "
+    "reached, 1 it ended before (--max-seconds), 2 something was asked for wrongly, 130 interrupted (the same "
+    "command goes on)."
+)
+
+
 def train_command(
     source: Annotated[str, typer.Argument(help=_SPELLING, metavar="SOURCE")],
-    out: Annotated[Path, typer.Option(help="Folder for checkpoints; a run that was stopped goes on from there.")],
-    network: Annotated[Network, typer.Option(help="Fully connected, or a U-Net without skips.")] = Network.fc,
-    activation: Annotated[Activation, typer.Option()] = Activation.lrelu,
-    layers: Annotated[int, typer.Option(help="Linear layers of a fully connected network.")] = 10,
-    width: Annotated[int, typer.Option(help="Its hidden width.")] = 1024,
-    until: Annotated[float, typer.Option(help="Train loss (MSE) to reach.")] = 1e-8,
-    optimizer: Annotated[str | None, typer.Option(help="adam or muon. Default: adam for fc, muon for unet.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Learning rate. Default: by optimizer.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Images a step. Default: all.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Stop after this time, keeping what was reached.")] = None,
-    seed: Annotated[int, typer.Option()] = 42,
+    out: Annotated[Path, typer.Option(help="Folder for checkpoints; a training that was stopped goes on there.")],
+    network: Annotated[
+        Network, typer.Option(help="fc: fully connected; unet: convolutions, everything through the latent.")
+    ] = Network.fc,
+    activation: Annotated[Activation, typer.Option(help="What stands between the layers.")] = Activation.lrelu,
+    layers: Annotated[int, typer.Option(help="fc only: how many linear layers.", min=2)] = 10,
+    width: Annotated[int, typer.Option(help="fc only: values in each hidden layer.", min=1)] = 1024,
+    until: Annotated[float, typer.Option(help="The train loss (mean square error) to reach.")] = 1e-8,
+    optimizer: Annotated[
+        str | None, typer.Option(help="adam or muon. Default: adam for fc, muon for unet.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Learning rate. Default: by optimizer and width.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Images a step. Default: all, but for large sets.")] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Stop after this time; what was reached is kept, and the exit code is 1.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the first weights and the order of batches.", min=0)] = 42,
     device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")] = None,
-) -> None:
-    """Train an autoencoder to a loss, with a checkpoint at every decade on the way."""
-    from recollect.autoencoders import FullyConnected, UNet
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON instead of words.")] = False,
+) -> None:  # fmt: skip
+    """Train an autoencoder on images until it fits them, with a checkpoint at every decade of the loss."""
+    from recollect.cli.progress import training_report
     from recollect.sources import load
     from recollect.training import Recipe, train_to_loss
 
+    check_device(device)
+    check_folder(out)
     images = load(source)
-    typer.echo(f"{len(images)} images of {'x'.join(map(str, images.shape))} from {images.name}")
-    if network is Network.fc:
-        net: FullyConnected | UNet = FullyConnected(
-            images.shape, layers=layers, width=width, activation=activation.value, seed=seed
-        )
-    else:
-        net = UNet(channels=images.shape[0], activation=activation.value, seed=seed)
-    default = Recipe.for_network(net)
-    recipe = replace(default, batch=batch, seed=seed)
-    if optimizer:
-        recipe = replace(recipe, optimizer=optimizer, rate=Recipe.RATES.get(optimizer, default.rate))
-    if rate:
-        recipe = replace(recipe, rate=rate)
-    result = train_to_loss(net, images, until, recipe=recipe, folder=out, device=device, max_seconds=max_seconds)
+    if not as_json:
+        typer.echo(f"{len(images)} images of {'x'.join(map(str, images.shape))} from {images.name}")
+    net = make_network(network, images, activation.value, layers, width, seed)
+    recipe = Recipe.for_network(net, len(images), optimizer, seed)
+    recipe = recipe if rate is None else replace(recipe, rate=rate)
+    recipe = recipe if batch is None else replace(recipe, batch=batch)
+    with training_report() as report:
+        result = train_to_loss(
+            net, images, until, recipe=recipe, folder=out, device=device, max_seconds=max_seconds, report=report
+        )  # fmt: skip
+    tell(result, as_json)
+    if not result.reached:
+        raise typer.Exit(1)
+
+
+def make_network(
+    kind: Network, images: Images, activation: str, layers: int, width: int, seed: int
+) -> FullyConnected | UNet:
+    from recollect.autoencoders import FullyConnected, UNet
+
+    if kind is Network.fc:
+        return FullyConnected(images.shape, layers=layers, width=width, activation=activation, seed=seed)
+    return UNet(channels=images.shape[0], activation=activation, seed=seed)
+
+
+def tell(result: Training, as_json: bool) -> None:
+    if as_json:
+        reached = [{"wanted": m.wanted, "loss": m.loss, "path": str(m.path)} for m in result.milestones]
+        outcome = {"loss": result.loss, "reached": result.reached, "why": result.why, "checkpoints": reached}
+        typer.echo(json.dumps(outcome, indent=1))
+        return
     typer.echo(result.why)
     for milestone in result.milestones:
         typer.echo(f"  {milestone.wanted:.0e}  {milestone.path}")
-    if not result.reached:
-        raise typer.Exit(1)
+
+
+def check_device(device: str | None) -> None:
+    """Refuse a device that is not there before anything is read."""
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(f"The device {device} cannot be used: {str(error).splitlines()[0]}") from None
+
+
+def check_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; checkpoints need a folder of their own.")

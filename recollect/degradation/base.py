@@ -34,6 +34,10 @@ class Degradation(PerImage):
         """The H of this family that minimises |H x - y|^2: a new object."""
         raise NotImplementedError
 
+    def tidied(self) -> Self:
+        """An estimate brought closer to what degradations of this family look like; by default as it is."""
+        return self
+
     def expand(self, images: Tensor) -> Self:
         """One operator for each of `images`, checked to fit them; costs no memory."""
         if len(self) not in (1, len(images)):
@@ -42,7 +46,8 @@ class Degradation(PerImage):
 
     def fingerprint(self) -> Tensor:
         """A 64-bit number an image: equal operators have equal ones, others differ but for a 2^-60 chance."""
-        return torch.stack([_hash_rows(t) for t in self._rows().values()]).sum(0)
+        hashes = [_hash_rows(t) * (2 * number + 1) for number, t in enumerate(self._rows().values())]
+        return torch.stack(hashes).sum(0)
 
 
 def _hash_rows(values: Tensor) -> Tensor:

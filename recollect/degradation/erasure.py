@@ -37,6 +37,10 @@ class Erasure(Degradation):
         """Keep a value where keeping costs no more: (x - y)^2 when kept, y^2 when erased."""
         return type(self)((x - y).square() <= y.square())
 
+    def tidied(self) -> Self:
+        """A pixel is erased in all channels or in none: the majority of its channels decides."""
+        return type(self)((self.keep.float().mean(1, keepdim=True) > 0.5).expand_as(self.keep))
+
     def expand(self, images: Tensor) -> Self:
         """One mask for each image, with all of its channels."""
         c, h, w = images.shape[1:]

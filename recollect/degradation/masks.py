@@ -63,7 +63,7 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
     if not isinstance(what, (str, Path)):
         return _from_array(what, shape)
     text = str(what)
-    _, h, w = shape
+    _, h, w = _check_shape(shape)
     if text in SIX:
         return _from_array(SIX[text](h, w), shape)
     kind, colon, value = text.partition(":")
@@ -81,9 +81,17 @@ def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42
     """Erases each pixel with probability `fraction`; one draw for all images, or `count` draws."""
     if not 0 <= fraction <= 1:
         raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction:g}.")
-    _, h, w = shape
+    if count < 1:
+        raise InputError(f"Masks are drawn for at least one image, got count={count}.")
+    _, h, w = _check_shape(shape)
     keep = np.random.default_rng(seed).random((count, 1, h, w)) >= fraction
     return _from_array(keep, shape)
+
+
+def _check_shape(shape: Shape) -> Shape:
+    if len(shape) != 3:
+        raise InputError(f"Images have a shape C x H x W, such as images.shape; got {tuple(shape)}.")
+    return shape
 
 
 def _centred_square(h: int, w: int, side: int) -> np.ndarray:
@@ -115,13 +123,16 @@ def _read(path: Path) -> np.ndarray:
         with Image.open(path) as picture:
             values = pil_values(picture)
             return values if values.ndim == 2 else np.asarray(picture.convert("L"))
-    except (ValueError, OSError, EOFError, SyntaxError) as error:
+    except Exception as error:  # Pillow and numpy raise a dozen kinds on a broken file
         raise InputError(f"The mask file {path} cannot be read: {error}") from None
 
 
 def _from_array(values: Any, shape: Shape) -> Erasure:
     """Check an array of kept values and give it the dimensions N x C x H x W."""
-    array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    try:
+        array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    except (TypeError, ValueError):  # a type that numpy does not have, or rows of different lengths
+        array = np.empty(0, object)
     if array.dtype.kind not in "buif":
         raise InputError(f"A mask is an array of kept (True) and erased (False) pixels, not {type(values).__name__}.")
     if array.dtype != bool:
@@ -130,10 +141,10 @@ def _from_array(values: Any, shape: Shape) -> Erasure:
             found = ", ".join(f"{level:g}" for level in levels[:4])
             raise InputError(f"A mask is black (erased) or white (kept), nothing between; found {found} ...")
         array = array > 0
-    if array.ndim == 3 and array.shape[-1] == shape[0] and array.shape[0] != shape[0]:
+    c, h, w = _check_shape(shape)
+    if array.ndim == 3 and array.shape[-1] == c and array.shape[0] != c:
         array = np.moveaxis(array, -1, 0)
     array = array.reshape((1,) * (4 - array.ndim) + array.shape)
-    c, h, w = shape
     if array.ndim != 4 or array.shape[1] not in (1, c) or array.shape[2:] != (h, w):
         raise InputError(f"The mask has shape {tuple(np.shape(values))}; the images are {c}x{h}x{w} (C x H x W).")
     return Erasure(torch.from_numpy(np.ascontiguousarray(array)))

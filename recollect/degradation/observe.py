@@ -34,6 +34,8 @@ def observe(images: Images, truth: Degradation, *, noise_std: float = 0.0, seed:
     pixels = images.pixels
     y = truth.expand(pixels).apply(pixels)
     if noise_std:
-        noise = np.stack([rng.standard_normal(images.shape, np.float32) for rng in own_draws(pixels, seed)])
-        y = y + noise_std * torch.from_numpy(noise)
+        noise = np.empty(pixels.shape, np.float32)
+        for own, rng in zip(noise, own_draws(pixels, seed), strict=True):
+            rng.standard_normal(dtype=np.float32, out=own)
+        y = torch.from_numpy(noise).mul_(noise_std).add_(y)  # in place: large sets are held once less
     return Observation(y, truth, noise_std)

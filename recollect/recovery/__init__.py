@@ -4,6 +4,7 @@ from recollect.recovery.admm import KnownMask, admm
 from recollect.recovery.blind import Blind
 from recollect.recovery.iterate import Iterate
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
+from recollect.recovery.refined import Refined
 from recollect.recovery.zero_rule import ZeroRule
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "KnownMask",
     "Progress",
     "Recovery",
+    "Refined",
     "Snapshot",
     "Stop",
     "Trace",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -27,9 +28,9 @@ def admm(f: Autoencoder, y: Tensor, theta: Degradation, *, gamma: float, steps: 
 
 def check_admm(gamma: float, steps: int) -> None:
     """Refuse settings that ADMM cannot run with."""
-    if not gamma > 0:
-        raise InputError(f"gamma must be positive, got {gamma}.")
-    if steps < 1:
+    if not gamma > 0 or gamma == math.inf:
+        raise InputError(f"gamma must be {'finite' if gamma == math.inf else 'positive'}, got {gamma}.")
+    if not isinstance(steps, int) or steps < 1:
         raise InputError(f"At least one ADMM step is needed, got {steps}.")
 
 

@@ -51,7 +51,7 @@ class Blind:
 
     def __post_init__(self) -> None:
         check_admm(self.gamma, self.steps)
-        if self.limit < 1:
+        if not isinstance(self.limit, int) or self.limit < 1:
             raise InputError(f"The limit is a number of rounds, 1 or more; got {self.limit}.")
 
     def __call__(

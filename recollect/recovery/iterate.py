@@ -35,7 +35,7 @@ class Iterate:
     def __post_init__(self) -> None:
         if not self.tolerance >= 0:
             raise InputError(f"The tolerance is an MSE, zero or more; got {self.tolerance}.")
-        if self.limit < 1:
+        if not isinstance(self.limit, int) or self.limit < 1:
             raise InputError(f"The limit is a number of steps, 1 or more; got {self.limit}.")
 
     def __call__(

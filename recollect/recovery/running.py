@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from recollect.degradation import Degradation
 from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged
+from recollect.precision import apply_checked, as_judged, module_of
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 Autoencoder = Callable[[Tensor], Tensor]
@@ -76,8 +76,8 @@ def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
     """`f` in eval mode, without gradients, in full precision; its mode and the caller's settings come back."""
     check_observation(y)
     _check_dtype(f, y)
-    if chunk is not None and chunk < 1:
-        raise InputError(f"chunk is a number of images, 1 or more; got {chunk}.")
+    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
+        raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), as_judged(f):
         yield Ready(f, y, chunk)
 
@@ -133,8 +133,9 @@ def all_finite(x: Tensor) -> Tensor:
 
 
 def _device_of(f: Any, y: Tensor) -> torch.device:
-    if isinstance(f, nn.Module):
-        for weights in [*f.parameters(), *f.buffers()]:
+    network = module_of(f)
+    if network is not None:
+        for weights in [*network.parameters(), *network.buffers()]:
             return weights.device
     return y.device
 
@@ -150,11 +151,10 @@ def check_observation(y: Tensor) -> None:
 
 
 def _check_dtype(f: Any, y: Tensor) -> None:
-    if not isinstance(f, nn.Module):
-        if not callable(f):
-            raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
-        return
-    for weights in f.parameters():
+    if not callable(f):
+        raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
+    network = module_of(f)
+    for weights in network.parameters() if network is not None else ():
         if weights.is_floating_point() and weights.dtype != y.dtype:
             raise InputError(
                 f"The autoencoder's weights are {weights.dtype} and the images {y.dtype}; convert one of them, "

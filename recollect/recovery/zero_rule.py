@@ -19,6 +19,7 @@ class ZeroRule:
 
     gamma: float = 0.5
     steps: int = 40
+    paste: bool = True  # put the values of y that it takes for kept into the result: right when there is no noise
 
     name: ClassVar[str] = "zero-rule"
     knows_truth: ClassVar[bool] = False
@@ -37,4 +38,4 @@ class ZeroRule:
     ) -> Recovery:
         check_observation(y)
         guess = Erasure((y != 0).any(1, keepdim=True))
-        return KnownMask(self.gamma, self.steps)(f, y, guess, chunk=chunk, trace=trace, progress=progress)
+        return KnownMask(self.gamma, self.steps, self.paste)(f, y, guess, chunk=chunk, trace=trace, progress=progress)

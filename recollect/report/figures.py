@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recollect.records import Record
-from recollect.report.plots import Cut, Dot, Plot, Series, Tick, across, corners, share_ticks, steps, upward
+from recollect.report.audited import attractor_figure, roc_figure
+from recollect.report.plots import (
+    Cut,
+    Figure,
+    Plot,
+    Point,
+    Scale,
+    Series,
+    Tick,
+    across,
+    corners,
+    share_ticks,
+    steps,
+    upward,
+)
 from recollect.report.reading import Audit
-from recollect.report.views import ANY, START, Results, View, families
-from recollect.report.words import METHODS, decibels, decimals, plain_value, power_of_ten
+from recollect.report.views import ANY, START, Results, View, families, slot_of
+from recollect.report.words import decibels, plain_value, power_of_ten
 from recollect.scoring import threshold_grid
 
 LENIENT, STRICT = 1e-3, 1e-8  # ends of the slider
 HISTOGRAM = (10.0, 100.0)  # dB; what lies beyond is counted in the last bar
 
 
-@dataclass(frozen=True)
-class Figure:
-    """Small plots side by side, one a mask, under one title."""
-
-    title: str
-    caption: str
-    plots: list[Plot]
-    view: int | None = None  # the number of the view it belongs to; None: shown always
-
-
-def slot_of(method: str, methods: Sequence[str]) -> int:
-    """A method's colour: the same in every report for the known ones."""
-    known = list(METHODS)
-    return known.index(method) if method in known else len(known) + [m for m in methods if m not in known].index(method)
-
-
 def figures_of(audit: Audit, results: Results) -> list[Figure]:
     made = [*_loss_figures(results), *_view_figures(results, _threshold_plot, *_THRESHOLD)]
-    made += [*_view_figures(results, _psnr_plot, *_PSNR), *_roc_figure(audit, results)]
-    made += [*_view_figures(results, _agreement_plot, *_AGREEMENT), *_attractor_figure(audit)]
+    made += [*_view_figures(results, _psnr_plot, *_PSNR), *roc_figure(audit, results)]
+    made += [*_view_figures(results, _agreement_plot, *_AGREEMENT), *attractor_figure(audit)]
     return [figure for figure in made if figure.plots]
 
 
@@ -51,8 +48,8 @@ _PSNR = (
     "what lies beyond the ends is counted in the first and last bar.",
 )
 _AGREEMENT = (
-    "Did the blind method find the mask?",
-    "Share of images by overlap (intersection over union) of the erased pixels it found with those truly erased: "
+    "Was the mask found?",
+    "Share of images by overlap (intersection over union) of the erased pixels a method found with those truly erased: "
     "1 is the exact mask. Below: the mean overlap, and the share of values told right.",
 )
 Draw = Callable[[Results, View, str], Plot | None]
@@ -72,9 +69,9 @@ def _lines(results: Results, view: View, mask: str) -> Iterator[tuple[str, str, 
                 yield set_, method, view.pools[set_, mask, method]
 
 
-def _series(results: Results, set_: str, method: str, **more: object) -> Series:
-    slot = slot_of(method, results.methods)
-    return Series(f"{method}, {set_}", slot, set_ != "train", **more)  # type: ignore[arg-type]
+def _identity(results: Results, set_: str, method: str) -> tuple[str, int, bool]:
+    """Name, slot and whether it is of control images: what every line begins with."""
+    return f"{method}, {set_}", slot_of(method, results.methods), set_ != "train"
 
 
 def _threshold_plot(results: Results, view: View, mask: str) -> Plot | None:
@@ -84,7 +81,7 @@ def _threshold_plot(results: Results, view: View, mask: str) -> Plot | None:
     for set_, method, pool in _lines(results, view, mask):
         rates = results.pools[pool].score.rates(grid)
         points = [(x(decibels(t)), y(rate.value)) for t, rate in zip(grid, rates, strict=True)]
-        series.append(_series(results, set_, method, points=corners(points), markers=points[10::20]))
+        series.append(Series(*_identity(results, set_, method), corners(points), markers=points[10::20]))
     ticks = [Tick(x(10.0 * k), power_of_ten(-k)) for k in range(3, 9)]
     cut = Cut(x.low, x.high, x(decibels(START)))
     return Plot(mask, "MSE threshold", "recovered", ticks, share_ticks(y), series, cut) if series else None
@@ -101,7 +98,7 @@ def _psnr_plot(results: Results, view: View, mask: str) -> Plot | None:
     top = _round_up(max(float(s.max()) for s in shares.values()))
     y = upward(0, top)
     series = [
-        _series(results, set_, method, points=corners(steps(s, edges, x, y)), area=set_ == "train")
+        Series(*_identity(results, set_, method), _outline(s, edges, x, y), area=set_ == "train")
         for (set_, method), s in shares.items()
     ]
     ticks = [Tick(x(v), f"{v}") for v in (20, 40, 60, 80, 100)]
@@ -123,13 +120,15 @@ def _agreement_plot(results: Results, view: View, mask: str) -> Plot | None:
     top = _round_up(max(float(s.max()) for s in shares.values()))
     y = upward(0, top)
     series = [
-        _series(
-            results, *key, points=corners(steps(s, edges, x, y)), area=key[0] == "train", note=_agreement(found[key])
-        )
+        Series(*_identity(results, *key), _outline(s, edges, x, y), area=key[0] == "train", note=_agreement(found[key]))
         for key, s in shares.items()
     ]
     ticks = [Tick(x(v), f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1)]
     return Plot(mask, "overlap with the true mask", "images", ticks, share_ticks(y, top), series)
+
+
+def _outline(shares: np.ndarray, edges: np.ndarray, x: Scale, y: Scale) -> list[Point]:
+    return corners(steps(shares.tolist(), edges.tolist(), x, y))
 
 
 def _agreement(record: Record) -> str:
@@ -156,59 +155,13 @@ def _loss_figures(results: Results) -> Iterator[Figure]:
         yield Figure(f"Recovery rate against train loss{of}", caption, plots)
 
 
-def _loss_series(results: Results, views: list[View], mask: str, x: object, y: object) -> Iterator[Series]:
+def _loss_series(results: Results, views: list[View], mask: str, x: Scale, y: Scale) -> Iterator[Series]:
     for set_, method, _ in _lines(results, views[-1], mask):
         there = [v for v in views if (set_, mask, method) in v.pools]
         pools = [v.pools[set_, mask, method] for v in there]
         rates = [results.pools[p].score.rate(START).value for p in pools]
-        points = [(x(v.milestone), y(rate)) for v, rate in zip(there, rates, strict=True)]  # type: ignore[operator]
-        yield _series(results, set_, method, points=points, markers=points, pools=pools)
-
-
-def _roc_figure(audit: Audit, results: Results) -> Iterator[Figure]:
-    """Can the recovery error alone tell training images from others?"""
-    rows = [row for row in audit.table("membership") if row.get("roc")]
-    x, y = across(0, 1), upward(0, 1)
-    ticks = [Tick(x(v), f"{100 * v:.0f}%") for v in (0, 0.5, 1)]
-    methods = list(dict.fromkeys([*results.methods, *(str(row["method"]) for row in rows)]))
-    plots = []
-    for mask in dict.fromkeys(str(row["mask"]) for row in rows):
-        series = []
-        for row in sorted((r for r in rows if str(r["mask"]) == mask), key=lambda r: -methods.index(str(r["method"]))):
-            method = str(row["method"])
-            points = [(x(float(a)), y(float(b))) for a, b in row["roc"]]
-            note = f"{decimals(row.get('auc'), 3)}, {_tpr(row.get('tpr_at_1_fpr'))}"
-            series.append(Series(method, slot_of(method, methods), False, corners(points), note=note))
-        name = ANY if mask == "any" else mask
-        plots.append(Plot(name, "controls taken for training", "found", ticks, share_ticks(y), series, diagonal=True))
-    caption = (
-        "Naming an image a training image when its recovery error is small enough: share of training images found "
-        "against share of controls falsely named. The diagonal is guessing. Below: the area under each curve, and the share "
-        "found when one control in a hundred is falsely named."
-    )
-    yield Figure("Does recovery tell training images from others?", caption, plots)
-
-
-def _attractor_figure(audit: Audit) -> Iterator[Figure]:
-    rows = [r for r in audit.table("attractors") if _positive(r.get("fixed_point_error")) and r.get("spectral_radius")]
-    if not rows:
-        return
-    radii = [float(r["spectral_radius"]) for r in rows]
-    low, high = _decades([float(r["fixed_point_error"]) for r in rows])
-    x, y = across(0, max(1.25, *radii)), upward(10.0**low, 10.0**high, log=True)
-    dots = [
-        Dot(x(radius), y(float(row["fixed_point_error"])), bool(row.get("recovered")), str(row.get("id", "")))
-        for row, radius in zip(rows, radii, strict=True)
-    ]
-    x_ticks = [Tick(x(v), f"{v:g}") for v in (0, 0.5, 1)]
-    y_ticks = [Tick(y(10.0**k), power_of_ten(k)) for k in (low, high)]
-    title = "training images, one dot each"
-    plot = Plot(title, "spectral radius of the Jacobian", "|f(x) − x|²", x_ticks, y_ticks, rule=x(1), dots=dots)
-    caption = (
-        "Left of the upright line (spectral radius below 1) and low down, the network pulls its surroundings towards "
-        "the image. Filled dots: recovered; rings: not."
-    )
-    yield Figure("Are training images attractors?", caption, [plot])
+        points = [(x(v.milestone or 0.0), y(rate)) for v, rate in zip(there, rates, strict=True)]
+        yield Series(*_identity(results, set_, method), points, markers=points, pools=pools)
 
 
 def _numbers(values: Sequence[float | None] | None) -> np.ndarray:
@@ -223,16 +176,3 @@ def _round_up(share: float) -> float:
 def _power(loss: float) -> str:
     exponent = round(np.log10(loss))
     return power_of_ten(exponent) if abs(np.log10(loss) - exponent) < 0.01 else f"{loss:.0e}"
-
-
-def _decades(values: list[float]) -> tuple[int, int]:
-    low, high = int(np.floor(np.log10(min(values)))), int(np.ceil(np.log10(max(values))))
-    return low, max(high, low + 1)
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, (int, float)) and value > 0
-
-
-def _tpr(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"

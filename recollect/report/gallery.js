@@ -27,6 +27,13 @@ const nearby = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting) drawNow(entry.target);
 }, { rootMargin: "400px" });
 
+// What is not near the window waits until nothing else is to be done; it is then there when the page is printed.
+const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
+function drawRest() {
+  for (const canvas of [...waiting.keys()].slice(0, 50)) drawNow(canvas);
+  if (waiting.size) whenIdle(drawRest);
+}
+
 function drawNow(canvas) {
   nearby.unobserve(canvas);
   const place = waiting.get(canvas);
@@ -105,6 +112,7 @@ function showMore() {
   const images = chosen.length === 1 ? "picture row" : "picture rows";
   byId("shown").textContent = chosen.length ? `${shown} of ${chosen.length} ${images}` : "No image is like this at this threshold.";
   markRecovered();
+  whenIdle(drawRest);
   if (first && cards.length) cards[0].focus({ preventScroll: true });
 }
 
@@ -126,6 +134,11 @@ function column(heading, ...parts) {
   return element("figure", {}, element("figcaption", { textContent: heading }), ...parts);
 }
 
+function shareWords(share) {
+  if (share === null || share === undefined) return "–";
+  return share === 1 ? "100%" : `${oneDecimal(100 * share)}%`;
+}
+
 function methodColumns(item, cell, told) {
   const error = errorOf(item, cell), place = item.place;
   const outcome = element("span", { className: "outcome" }, element("b", { textContent: shortForm(error) }));
@@ -139,7 +152,7 @@ function methodColumns(item, cell, told) {
   const agreement = cell.iou ? element("span", { className: "agreement" },
     element("span", { textContent: "IoU", title: "overlap of the erased pixels it found with the true ones" }), element("b", { textContent: cell.iou[place] === null ? "–" : cell.iou[place].toFixed(2) }),
     element("span", { textContent: "right", title: "share of values it told right" }),
-    element("b", { textContent: cell.accuracy?.[place] == null ? "–" : `${oneDecimal(100 * cell.accuracy[place])}%` })) : null;
+    element("b", { textContent: shareWords(cell.accuracy?.[place]) })) : null;
   return [main, column("its mask", tile(gallery, cell.found, place, `mask found by ${cell.method}, ${told}`), agreement)];
 }
 
@@ -160,20 +173,22 @@ function galleryFollows() {
   resting = setTimeout(chooseItems, 150);
 }
 
-// Whole multiples of a pixel, so that every pixel is as large as its neighbour; smaller where a card would not fit.
+// Whole multiples of a pixel, so that every pixel is as large as its neighbour; of a size that lets two cards stand
+// side by side, or at least one fit, as long as the pictures do not become too small to see.
 function setZoom() {
-  const zoom = Number(byId("zoom").value), { width, height } = gallery;
-  const [gap, frame] = ["--gap", "--frame"].map((name) => parseFloat(getComputedStyle(byId("cards")).getPropertyValue(name)));
-  const room = byId("cards").clientWidth - frame, cells = items.length ? cellsShown(items[0], galleryFilters()) : [];
+  const zoom = Number(byId("zoom").value), { width, height } = gallery, cards = byId("cards");
+  const [gap, frame] = ["--gap", "--frame"].map((name) => parseFloat(getComputedStyle(cards).getPropertyValue(name)));
+  const cells = items.length ? cellsShown(items[0], galleryFilters()) : [];
   const columns = 1 + cells.length + cells.filter((cell) => cell.found !== null).length;
-  const fits = Math.floor((room - gap * (columns - 1)) / columns / width);
-  const wanted = Math.round(96 * zoom / width);
-  const least = Math.ceil(48 / width); // below this a card had better take two rows
-  const tileWidth = width * Math.max(1, least, zoom > 1 ? wanted : Math.min(wanted, fits));
-  const cards = byId("cards").style;
-  cards.setProperty("--tile", `${tileWidth}px`);
-  cards.setProperty("--shape", `${width} / ${height}`);
-  cards.setProperty("--card", `${Math.min(room + frame, columns * (tileWidth + gap) - gap + frame)}px`);
+  const factorIn = (room) => Math.floor(((room - frame - gap * (columns - 1)) / columns) / width);
+  const wanted = Math.max(1, Math.round(96 * zoom / width)), least = Math.max(1, Math.ceil(48 / width));
+  const fitting = [(cards.clientWidth - 14) / 2, cards.clientWidth].map(factorIn).find((factor) => factor >= least);
+  const factor = zoom > 1 ? wanted : Math.min(wanted, fitting ?? least);
+  const card = columns * (factor * width + gap) - gap + frame;
+  cards.style.setProperty("--tile", `${factor * width}px`);
+  cards.style.setProperty("--shape", `${width} / ${height}`);
+  cards.style.setProperty("--card", `${Math.min(cards.clientWidth, card)}px`);
+  cards.style.setProperty("--spread", cards.clientWidth > 1.9 * card ? "space-between" : "start");
 }
 
 function startGallery() {
@@ -187,7 +202,5 @@ function startGallery() {
   setZoom();
   chooseItems();
   onThreshold(galleryFollows);
-  const drawAll = () => [...waiting.keys()].forEach(drawNow);
-  addEventListener("beforeprint", drawAll);
   addEventListener("resize", setZoom);
 }

@@ -98,6 +98,16 @@ class Plot:
     dots: list[Dot] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Figure:
+    """Small plots side by side, one a mask, under one title."""
+
+    title: str
+    caption: str
+    plots: list[Plot]
+    view: int | None = None  # the number of the view it belongs to; None: shown always
+
+
 def path(points: Sequence[Point]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 

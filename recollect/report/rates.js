@@ -2,7 +2,17 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
-const errors = data.errors.map((cell) => Float64Array.from(cell, (e) => (e === null ? Infinity : e)));
+// Packed doubles, one an image; an error that is not a number was never finite and is taken for the largest.
+function unpack(text) {
+  const bytes = atob(text), view = new DataView(new ArrayBuffer(bytes.length));
+  for (let i = 0; i < bytes.length; i++) view.setUint8(i, bytes.charCodeAt(i));
+  return Float64Array.from({ length: bytes.length / 8 }, (_, i) => {
+    const error = view.getFloat64(8 * i, true);
+    return Number.isNaN(error) ? Infinity : error;
+  });
+}
+
+const errors = data.errors.map(unpack);
 // A pool is one cell, or the best of several image by image; sorted, so that counting is a search.
 const pools = data.pools.map((cells) =>
   Float64Array.from(errors[cells[0]], (_, i) => Math.min(...cells.map((c) => errors[c][i]))).sort());

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ def read_audit(folder: str | Path) -> Audit:
     facts = read_json(folder / "audit.json")
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise InputError(f"{folder / 'audit.json'} is not an audit that this version of recollect can read.")
-    records = read_records(folder / "cells")
+    records = _current(read_records(folder / "cells"), facts)
     if not records:
         raise InputError(f"{folder / 'cells'} holds no records; there is nothing to report on.")
     for record in records:
@@ -64,6 +65,26 @@ def disagreements(audit: Audit) -> Iterator[str]:
                 yield f"The summary's {name} recoveries of {where} are not those of the records ({rate.count})."
 
 
+def _current(records: list[Record], facts: Mapping[str, Any]) -> list[Record]:
+    """The records of this audit: a folder used again with other settings still holds those of earlier runs."""
+    listed = facts.get("cells")
+    if listed:
+        return [record for record in records if record.key in listed]
+    means = {_place(row): row.get("mean_psnr") for row in facts.get("summary") or []}
+    chosen: dict[str, Record] = {}
+    for record in records:
+        name = str(sorted(record.cell.items(), key=str))
+        if name not in chosen or _mean_is(record, means.get(_place(record.cell))):
+            chosen[name] = record
+    return list(chosen.values())
+
+
+def _mean_is(record: Record, mean: float | None) -> bool:
+    psnr = record.score.psnr
+    finite = psnr[psnr.isfinite()]
+    return mean is not None and len(finite) > 0 and abs(float(finite.mean()) - mean) < 1e-9
+
+
 def _check(record: Record) -> None:
     missing = {"set", "mask", "method"} - set(record.cell)
     if missing:
@@ -84,7 +105,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     if not path.exists():
         return {}
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError) as error:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
+            return {name: packed[name] for name in packed.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read: {error}") from None

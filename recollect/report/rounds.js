@@ -22,8 +22,15 @@ function showRound() {
       mask.classList.toggle("unknown", round === 0);
       if (round > 0) drawTile(mask, strip.mask, Math.max(0, place));
     }
-    says.textContent = round === 0 ? "start" : round >= strip.last ? `stopped at ${strip.last}` : `round ${round} of ${strip.last}`;
+    says.textContent = progressWords(round, strip);
   }
+}
+
+// The trace may hold only the first rounds of many.
+function progressWords(round, strip) {
+  if (round === 0) return "start";
+  if (round < strip.last) return `round ${round} of ${strip.total}`;
+  return strip.total > strip.last ? `round ${strip.last} of ${strip.total}, the last one kept` : `stopped after round ${strip.last}`;
 }
 
 function showImage() {

@@ -38,10 +38,6 @@ class Sheets:
         self.all.append(sheet)
         return len(self.all) - 1
 
-    @property
-    def size(self) -> int:
-        return sum(len(sheet.png) for sheet in self.all)
-
 
 Maker = Callable[[np.ndarray], Sheet]
 

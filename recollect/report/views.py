@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 
 from recollect.records import Record
 from recollect.report.reading import Audit
-from recollect.report.words import METHODS, percent, plain_value
+from recollect.report.words import MASKS, METHODS, percent, plain_value
 from recollect.scoring import APPROXIMATE, Rate, Score
 
 START = APPROXIMATE  # the threshold that the page opens with
@@ -99,11 +99,11 @@ class Results:
 def results_of(audit: Audit) -> Results:
     """Sort the records into views; the best over all masks is one more row of each view."""
     cells = [record.cell for record in audit.records]
-    order = [*audit.table("summary"), *cells]
+    listed = [str(row["mask"]) for row in audit.table("summary") if "mask" in row]
     results = Results(
         audit.records,
         sets=_first(SETS, {str(c["set"]) for c in cells}),
-        masks=_first([str(c["mask"]) for c in order if "mask" in c], {str(c["mask"]) for c in cells}),
+        masks=_first([*listed, *MASKS], {str(c["mask"]) for c in cells}),
         methods=_first(METHODS, {str(c["method"]) for c in cells}),
     )
     for facets, numbers in _by_facets(cells):
@@ -116,6 +116,12 @@ def results_of(audit: Audit) -> Results:
         results.views.append(View(facets, pools))
     results.views.sort(key=lambda v: (str(_without_milestone(v.facets)), v.milestone or 0.0))
     return results
+
+
+def slot_of(method: str, methods: Sequence[str]) -> int:
+    """A method's colour: the same in every report for the known ones."""
+    known = list(METHODS)
+    return known.index(method) if method in known else len(known) + [m for m in methods if m not in known].index(method)
 
 
 def families(views: list[View]) -> list[list[View]]:

@@ -8,12 +8,15 @@ from typing import Any
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+MASKS = ("block", "half", "scatter", "frame", "stripes", "dust")  # in the paper's numbering
+
 METHODS = {
     "blind": "recovers image and mask in turns, told neither",
     "refined": "starts from blind and polishes what it found",
     "known": "is told which pixels were erased: a reference, not an attack",
     "iterate": "applies the autoencoder over and over: the baseline",
     "ddnm": "inpaints with a general diffusion model that never saw this autoencoder",
+    "zero-rule": "takes every zero for an erased pixel, then as known: what guessing the mask is worth",
 }
 
 

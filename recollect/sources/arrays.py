@@ -89,7 +89,7 @@ def _read(values: Any, path: Path, positions: np.ndarray, progress: Progress) ->
         chosen = chosen.permute(0, 3, 1, 2)
     progress(len(positions), len(positions))
     if chosen.dtype == torch.uint8:
-        if int(chosen.max()) <= 1:  # zeros and ones would all but vanish as 0 to 255
+        if int(chosen.max()) == 1:  # zeros and ones would all but vanish as 0 to 255; all zeros are black either way
             raise InputError(f"{path} holds 8-bit values of only 0 and 1; save them as float32 in [0, 1].")
         return chosen
     if not chosen.is_floating_point():
@@ -102,7 +102,8 @@ def _taken(values: np.ndarray, positions: np.ndarray, path: Path) -> Tensor:
     if values.dtype != np.uint8 and values.dtype.kind != "f":
         raise _wrong_kind(path, values.dtype)
     kind = np.uint8 if values.dtype == np.uint8 else np.float32
-    return torch.from_numpy(np.asarray(values[positions]).astype(kind, copy=False))
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
+        return torch.from_numpy(np.asarray(values[positions]).astype(kind, copy=False))
 
 
 def _wrong_kind(path: Path, kind: object) -> InputError:

@@ -43,10 +43,12 @@ def _batches(path: Path) -> Iterator[tuple[str, bytes]]:
     """Name and content of each batch, in order."""
     path = _find(path)
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if _BATCH.fullmatch(p.name))
+        found = sorted(p for p in path.iterdir() if _BATCH.fullmatch(p.name) and p.is_file())
         for file in found:
             _check_size(str(file), file.stat().st_size)
             yield str(file), file.read_bytes()
+    elif not path.is_file():
+        raise InputError(f"{path} is neither a folder nor a file; expected {FOLDER} or {ARCHIVE}.")
     elif _BATCH.fullmatch(path.name):
         _check_size(str(path), path.stat().st_size)
         yield str(path), path.read_bytes()

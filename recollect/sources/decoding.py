@@ -48,6 +48,8 @@ def decode(data: bytes | Path, name: str, kinds: tuple[str, ...] | None = None) 
     """One image file as 8-bit values, C x H x W with 1 or 3 channels, upright; `name` is for the error."""
     from PIL import Image, ImageOps
 
+    if isinstance(data, Path) and not data.is_file():  # opening a pipe would wait for ever
+        raise InputError(f"{name} cannot be read as an image: it is no file, or a link to none.")
     try:
         with Image.open(BytesIO(data) if isinstance(data, bytes) else data, formats=kinds or formats()) as image:
             _check(image)

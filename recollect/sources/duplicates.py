@@ -18,8 +18,8 @@ NEAR = 2e-3
 _GRID = 8  # images are first compared by the averages of a grid of 8 x 8 cells
 _ROWS, _COLUMNS = 2048, 4096  # images compared at a time; bounds memory
 _PAIRS = 512  # pairs compared in full at a time
-_TRIES = 32  # candidates of an image that are compared in full, in one block of _COLUMNS
-_ROUNDING = 1e-5  # of the comparison by averages, in float32
+_TRIES = 16  # candidates of an image that are compared one by one, in one block of _COLUMNS
+_ROUNDING = 1e-5  # of a product of factors, in float32
 
 
 @dataclass(frozen=True)
@@ -125,21 +125,60 @@ def _factors(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
 def _compare(
     some: Images, others: Images, distance: Tensor, top: int, left: int, near: float, best: Tensor, twin: Tensor
 ) -> None:
-    """Compare in full what is near by averages, the nearest first, as long as an image could still gain by it."""
+    """Compare in full what is near by averages; where averages tell too little apart, what is near in full."""
     limit = near + _ROUNDING
     rows = (distance.amin(1) <= limit).nonzero().flatten()
     if not len(rows):
         return
-    bounds, columns = distance[rows].topk(min(_TRIES, distance.shape[1]), largest=False)
+    rows = rows[_try(some, others, distance[rows], rows + top, left, limit, best, twin)]
+    for few in rows.split(_PAIRS) if len(rows) else ():
+        full = _distances(some, few + top, others, left, distance.shape[1])
+        full.masked_fill_(distance[few] > limit, torch.inf)
+        _try(some, others, full, few + top, left, limit, best, twin)
+
+
+def _try(
+    some: Images,
+    others: Images,
+    distance: Tensor,
+    rows: Tensor,
+    left: int,
+    limit: float,
+    best: Tensor,
+    twin: Tensor,
+) -> Tensor:
+    """Compare with the nearest _TRIES, in order, as long as an image could gain by it; which could gain by more?"""
+
+    def hopeful(bound: Tensor) -> Tensor:
+        return (bound <= limit) & (bound - _ROUNDING < best[rows]) & (best[rows] > 0)
+
+    bounds, columns = distance.topk(min(_TRIES, distance.shape[1]), largest=False)
     for bound, column in zip(bounds.T, columns.T, strict=True):
-        hopeful = (bound <= limit) & (bound - _ROUNDING < best[rows + top]) & (best[rows + top] > 0)
-        if not bool(hopeful.any()):
-            return
-        first, second = rows[hopeful] + top, column[hopeful] + left
+        gaining = hopeful(bound)
+        if not bool(gaining.any()):
+            break
+        first, second = rows[gaining], column[gaining] + left
         mse = _mse(some, first, others, second)
         closer = mse < best[first]
         best[first[closer]] = mse[closer]
         twin[first[closer]] = second[closer]
+    return hopeful(bounds[:, -1]) & (distance.shape[1] > _TRIES)
+
+
+def _distances(some: Images, rows: Tensor, others: Images, left: int, count: int) -> Tensor:
+    """MSE of each of the rows to `count` others from `left` on, but for the rounding of float32."""
+    mine = _scaled(some[rows.numpy()])
+    parts = []
+    for start in range(left, left + count, _PAIRS):
+        one, other = _factors(mine, _scaled(others[start : min(start + _PAIRS, left + count)]))
+        parts.append(one @ other.T)
+    return torch.cat(parts, dim=1)
+
+
+def _scaled(images: Images) -> Tensor:
+    """All values, N x values, scaled so that squared distances are means over the values."""
+    values = images.pixels.cpu().flatten(1)
+    return values / values.shape[1] ** 0.5
 
 
 def _mse(some: Images, first: Tensor, others: Images, second: Tensor) -> Tensor:

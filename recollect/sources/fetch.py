@@ -87,6 +87,8 @@ def download(archive: Archive, folder: Path, mirror: str | None = None, progress
     target = folder / archive.path
     if target.is_file() and _md5(target) == archive.md5:
         return target
+    if mirror and not mirror.startswith(("http://", "https://")):
+        raise InputError(f"The mirror {mirror!r} is no web address; it starts with http:// or https://.")
     url = f"{mirror.rstrip('/')}/{target.name}" if mirror else archive.url
     _retrieve(url, archive, target, progress)
     return target

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def split(train: str, control: str | None = None, *, progress: Progress | None =
     """The train set that a spelling stands for and its control set (by default the same with part=control)."""
     request = parse(train, SOURCES)
     other = replace(request, part="control") if control is None else parse(control, SOURCES)
-    same = _origin(request) == _origin(other)
+    same = _overlap(request, other)
     if same and request.drawn and other.drawn and request.seed != other.seed:
         raise InputError(
             f"Train has seed {request.seed} and control {other.seed}; give both the same to keep them apart."
@@ -65,8 +64,10 @@ def split(train: str, control: str | None = None, *, progress: Progress | None =
     return made
 
 
-def _origin(request: Request) -> tuple[str, Path]:
-    return request.source, place_of(request).resolve()
+def _overlap(one: Request, other: Request) -> bool:
+    """Whether both may read the same files: a source also finds its file from the folder that holds it."""
+    first, second = place_of(one).resolve(), place_of(other).resolve()
+    return one.source == other.source and (first.is_relative_to(second) or second.is_relative_to(first))
 
 
 def reproduce(record: Mapping[str, Any], *, source: str | None = None, progress: Progress | None = None) -> Split:
@@ -88,10 +89,14 @@ def _record(images: Images) -> dict[str, Any]:
 
 
 def _entry(record: Mapping[str, Any], part: str) -> Mapping[str, Any]:
-    entry = record.get(part)
-    if not isinstance(entry, Mapping) or not {"source", "ids", "sha256"} <= set(entry):
+    entry = record.get(part) if isinstance(record, Mapping) else None
+    if not isinstance(entry, Mapping) or not {"source", "ids", "sha256"} <= set(entry) or not _is_list(entry["ids"]):
         raise InputError(f"The record has no whole {part!r} entry; expected source, ids and sha256 in it.")
     return entry
+
+
+def _is_list(ids: object) -> bool:
+    return isinstance(ids, (list, tuple)) and len(ids) > 0
 
 
 def _again(entry: Mapping[str, Any], source: str | None, progress: Progress | None) -> Images:

@@ -59,8 +59,10 @@ def _load(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise
     except Exception as error:  # scipy's reader raises many kinds on a broken file
         raise InputError(f"{path} is not a readable MATLAB file ({type(error).__name__}: {error}).") from None
-    digits = content["y"].ravel() % 10  # the file writes 10 for the digit 0
-    return content["X"], digits
+    digits = content["y"].ravel()
+    if np.iscomplexobj(digits) or not np.isin(digits, np.arange(11)).all():
+        raise InputError(f"{path} is no SVHN file: its y holds something other than the digits 1 to 10.")
+    return content["X"], digits.astype(np.int64) % 10  # the file writes 10 for the digit 0
 
 
 def _check(path: Path, shapes: dict[str, tuple[tuple[int, ...], str]]) -> None:
@@ -68,7 +70,8 @@ def _check(path: Path, shapes: dict[str, tuple[tuple[int, ...], str]]) -> None:
     right = len(shape) == 4 and shape[:3] == (32, 32, 3) and 0 < shape[3] <= _MOST_CROPS
     if not right or kind != "uint8":
         raise InputError(f"{path} is no SVHN file: expected X of 32 x 32 x 3 x N uint8, found {kind} of shape {shape}.")
-    if shapes.get("y", ((), ""))[0] not in ((shape[3], 1), (1, shape[3])):
+    length, kind = shapes.get("y", ((), ""))
+    if length not in ((shape[3], 1), (1, shape[3])) or not kind.startswith(("uint", "int", "double", "single")):
         raise InputError(f"{path} is no SVHN file: expected y with {shape[3]} digits.")
 
 

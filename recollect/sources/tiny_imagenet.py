@@ -70,7 +70,7 @@ def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
 
 def _read(path: Path, names: list[str], positions: np.ndarray, progress: Progress) -> Tensor:
     if path.is_dir():
-        return _decode(lambda name: (path / name).read_bytes(), path, names, positions, progress)
+        return _decode(lambda name: path / name, path, names, positions, progress)
     with _zip(path) as archive:
         return _decode(lambda name: _entry(archive, name), path, names, positions, progress)
 
@@ -87,7 +87,7 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _decode(
-    content: Callable[[str], bytes], path: Path, names: list[str], positions: np.ndarray, progress: Progress
+    content: Callable[[str], bytes | Path], path: Path, names: list[str], positions: np.ndarray, progress: Progress
 ) -> Tensor:
     """Decode on threads straight into the result, in file order, so that memory holds little but the result."""
     result = torch.empty((len(positions), 3, SIDE, SIDE), dtype=torch.uint8)

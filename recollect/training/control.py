@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 
+from recollect.errors import InputError
+
 PATIENCE = 1000  # steps without progress before anything is done about it, or a tenth of all steps if that is more
 PROGRESS = 0.93  # the averaged loss must fall to this share of itself within the patience
 CUT = 0.5
 SPIKE = 30.0  # a loss this many times the best is a spike; this many times what any image could cost, a divergence
 COLLAPSED = 0.5  # a network still at this share of a constant output's loss has learned nothing
 ONE_IMAGE = 1e-12  # a constant output this good is the goal itself: there is one image, or copies of one
+FORESIGHT = 120  # nothing honest can be said of a time so many times the one behind
 LOWEST_RATE = 1e-9  # below this a step no longer changes float32 weights
 
 
@@ -32,6 +35,24 @@ class Point:
     loss: float  # geometric mean over the window's steps
     averaged: float  # loss of the averaged weights
     rate: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a run may go on, counted from its first start."""
+
+    seconds: float = math.inf
+    steps: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not (self.seconds >= 0 and self.steps >= 0):
+            raise InputError(f"A limit cannot be negative, got {self.seconds:g} seconds and {self.steps:g} steps.")
+
+    def reached(self, seconds: float, steps: int) -> str | None:
+        """Which limit stops a run that is here, in words."""
+        if seconds >= self.seconds:
+            return f"stopped at the limit of {self.seconds:g} s"
+        return f"stopped at the limit of {self.steps} steps" if steps >= self.steps else None
 
 
 @dataclass
@@ -74,6 +95,6 @@ def seconds_to(history: list[Point], loss: float) -> float | None:
         return None
     power = math.log(past.averaged / now.averaged) / math.log(now.steps / past.steps)
     log_steps = math.log(now.steps) + math.log(max(1.0, now.averaged / loss)) / power
-    if log_steps > 60:
+    if log_steps > math.log(now.steps * FORESIGHT):
         return None
-    return (math.exp(log_steps) - now.steps) * now.seconds / now.steps
+    return max(0.0, math.exp(log_steps) - now.steps) * now.seconds / now.steps

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import nn
 
 from recollect.errors import InputError
+
+MUON_RATE = 5e-3
+ADAM_RATE_TIMES_WIDTH = 0.4
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,16 @@ class Recipe:
     finish_from: float | None = 1e-5  # below this loss a linear last layer is solved exactly; None: never
     seed: int = 42
 
-    RATES: ClassVar[dict[str, float]] = {"adam": 1e-3, "muon": 5e-3}
-
     @classmethod
-    def for_network(cls, network: nn.Module) -> Recipe:
-        """Muon for convolutional networks, whose last decades are badly conditioned; Adam for the others."""
-        muon = any(isinstance(m, nn.Conv2d) for m in network.modules())
-        return cls(optimizer="muon", rate=cls.RATES["muon"]) if muon else cls()
+    def for_network(cls, network: nn.Module, images: int = 1, optimizer: str | None = None, seed: int = 42) -> Recipe:
+        """The defaults by kind of network: Muon for convolutional ones, whose last decades are badly conditioned,
+        Adam for the others, at a rate that falls with the width; batches only for sets too large for one."""
+        convolutional = any(isinstance(m, nn.Conv2d) for m in network.modules())
+        optimizer = optimizer or ("muon" if convolutional else "adam")
+        width = min((m.out_features for m in network.modules() if isinstance(m, nn.Linear)), default=1024)
+        rate = MUON_RATE if optimizer == "muon" else min(1e-3, ADAM_RATE_TIMES_WIDTH / width)
+        batch = 128 if convolutional else 5000
+        return cls(optimizer=optimizer, rate=rate, batch=batch if images > 2 * batch else None, seed=seed)
 
     def __post_init__(self) -> None:
         if self.optimizer not in ("adam", "muon"):

@@ -15,8 +15,8 @@ from recollect.errors import InputError
 from recollect.training.control import Point
 
 if TYPE_CHECKING:
+    from recollect.training.run import Run
     from recollect.training.stepper import Stepper
-    from recollect.training.training import Run
 
 FILE = "training-state.safetensors"
 FORMAT = "recollect-training-1"
@@ -41,12 +41,17 @@ class SavedRun:
             "order": stepper.order,
         }
         facts = {
-            **_identity(run), "steps": run.steps, "seconds": run.seconds, "tries": run.tries, "rate": stepper.rate,
-            "stepper_steps": stepper.steps,            "precision": stepper.forward_precision,
+            **identity(run), "steps": run.steps, "seconds": run.seconds, "tries": run.tries, "rate": stepper.rate,
+            "stepper_steps": stepper.steps, "forward_precision": stepper.forward_precision, "precision": run.precision,
             "best_loss": run.best_loss, "log": run.log,
-            "since": run.watch.since, "history": [list(asdict(p).values()) for p in run.watch.history],
+            "since": run.watch.since, "history": [list(astuple(p)) for p in run.watch.history],
         }  # fmt: skip
         return cls(tensors, facts)
+
+    @classmethod
+    def start(cls, run: Run) -> SavedRun:
+        """Whose folder this is, and no more: written before the first step, it costs nothing."""
+        return cls({}, identity(run))
 
     def restore(self, run: Run) -> None:
         """Put a run where this one was; refuses the state of a run with other settings."""

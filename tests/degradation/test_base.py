@@ -29,3 +29,16 @@ def test_a_new_family_needs_only_its_fields() -> None:
 def test_the_three_methods_are_asked_for(call: object) -> None:
     with pytest.raises(NotImplementedError):
         call(Degradation(), torch.zeros(1, 1, 2, 2))  # type: ignore[operator]
+
+
+@dataclass(frozen=True, eq=False)
+class Two(Degradation):
+    """Two fields of one shape."""
+
+    first: Tensor
+    second: Tensor
+
+
+def test_fields_that_change_places_change_the_fingerprint() -> None:
+    a, b = torch.tensor([[1.0]]), torch.tensor([[2.0]])
+    assert Two(a, b).fingerprint() != Two(b, a).fingerprint()

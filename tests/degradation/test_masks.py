@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +162,22 @@ def test_bad_files(tmp_path: Path) -> None:
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
     with pytest.raises(InputError, match=r"objects.npy cannot be read"):
         mask(tmp_path / "objects.npy", (3, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mask([[1, 0], [1]], (3, 4, 4)), "not list"),
+        (lambda: mask("block", (4, 4)), r"C x H x W, such as images.shape; got \(4, 4\)"),  # type: ignore[arg-type]
+        (lambda: mask("random-each:0.5", (3, 4, 4), count=0), "at least one image, got count=0"),
+    ],
+)
+def test_bad_calls(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_a_decompression_bomb_is_refused_by_name(tmp_path: Path) -> None:
+    Image.new("1", (20_000, 10_000)).save(tmp_path / "bomb.png")
+    with pytest.raises(InputError, match=r"bomb.png cannot be read: .*decompression bomb"):
+        mask(tmp_path / "bomb.png", (3, 4, 4))

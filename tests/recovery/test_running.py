@@ -322,3 +322,12 @@ def test_a_module_without_weights_runs_where_y_is() -> None:
 
 def test_partials_and_lambdas_are_autoencoders() -> None:
     assert Iterate(limit=1)(partial(torch.mul, other=0.5), observations()).estimate.shape == (9, *SHAPE)
+
+
+def test_a_method_of_a_module_runs_in_eval_mode() -> None:
+    """Batch norm in train mode would change the network that is audited."""
+    network = nn.Sequential(nn.BatchNorm2d(1), nn.Dropout(0.5)).double()
+    y = observations()[:, :1]
+    first, second = (Iterate(limit=3)(network.forward, y).estimate for _ in range(2))
+    assert torch.equal(first, second)
+    assert int(network[0].num_batches_tracked) == 0

@@ -18,7 +18,11 @@ from recollect.recovery import Snapshot
 from recollect.scoring import Rate, mask_agreement
 from tests.planted import Memorizer
 
-METHODS: dict[str, Any] = {"blind": Blind(gamma=0.1, steps=20, limit=12), "iterate": Iterate(limit=60), "known": KnownMask(gamma=0.1)}
+METHODS: dict[str, Any] = {
+    "blind": Blind(gamma=0.1, steps=20, limit=12),
+    "iterate": Iterate(limit=60),
+    "known": KnownMask(gamma=0.1),
+}
 
 
 @dataclass
@@ -108,7 +112,10 @@ def _trace(made: Making, f: Memorizer, train: Images, what: str, count: int) -> 
     seen = observe(train[:count], mask(what, train.shape))
     made.facts["trace_mask"] = what
     for j in range(count):
-        made.traces |= {f"original/{j}": _uint8(train.pixels[j : j + 1])[0], f"degraded/{j}": _uint8(seen.y[j : j + 1])[0]}
+        made.traces |= {
+            f"original/{j}": _uint8(train.pixels[j : j + 1])[0],
+            f"degraded/{j}": _uint8(seen.y[j : j + 1])[0],
+        }
         for title in ("blind", "iterate"):
             frames: list[Snapshot] = []
             METHODS[title](f, seen.y[j : j + 1], trace=frames.append)
@@ -127,17 +134,35 @@ def facts_of(records: list[Record], train: Images, control: Images | None, masks
         "membership": _membership(records) if control is not None else [],
         "checks": [
             {"name": "control", "level": "ok", "sentence": "No control image is a near copy of a training image."},
-            {"name": "fit", "level": "note", "sentence": "The train loss is 2e-5; the paper's strongest results are at 1e-8."},
-            {"name": "precision", "level": "warning", "sentence": "Weights were trained in TF32; errors below 1e-7 are not to be trusted."},
+            {
+                "name": "fit",
+                "level": "note",
+                "sentence": "The train loss is 2e-5; the paper's strongest results are at 1e-8.",
+            },
+            {
+                "name": "precision",
+                "level": "warning",
+                "sentence": "Weights were trained in TF32; errors below 1e-7 are not to be trusted.",
+            },
         ],
-        "model": {"name": "memorizer", "kind": "softmax attention over stored images", "parameters": 1234567, "train_loss": 2.1e-5},
+        "model": {
+            "name": "memorizer",
+            "kind": "softmax attention over stored images",
+            "parameters": 1234567,
+            "train_loss": 2.1e-5,
+        },
         "train": {"name": train.name, "images": len(train), "hash": train.hash},
         "control": None if control is None else {"name": control.name, "images": len(control), "hash": control.hash},
         "settings": {"seed": 42, "noise_std": 0.0, "masks": masks, "blind": {"gamma": 0.1, "steps": 20}},
         "provenance": provenance(started="2025-01-02T03:04:05Z"),
         "command": "recollect audit model.safetensors --train photos:size=32 --masks " + ",".join(masks),
         "attractors": [
-            {"id": i, "fixed_point_error": 10 ** (-7 + 5 * k / 20), "spectral_radius": 0.1 + k / 16, "recovered": k < 12}
+            {
+                "id": i,
+                "fixed_point_error": 10 ** (-7 + 5 * k / 20),
+                "spectral_radius": 0.1 + k / 16,
+                "recovered": k < 12,
+            }
             for k, i in enumerate(train.ids[:20])
         ],
         "trace_mask": masks[0],
@@ -147,7 +172,7 @@ def facts_of(records: list[Record], train: Images, control: Images | None, masks
 def headline(records: list[Record]) -> str:
     best = max((r for r in records if r.cell["set"] == "train"), key=lambda r: r.score.approximate.value)
     rate = best.score.approximate
-    return f"Of {rate.total} training images, {rate.count} could be read back from the autoencoder; of control images, far fewer."
+    return f"Of {rate.total} training images, {rate.count} could be read back from the autoencoder, and few others."
 
 
 def _summary(record: Record) -> dict[str, Any]:
@@ -167,7 +192,10 @@ def _membership(records: list[Record]) -> list[dict[str, Any]]:
         if set_ == "train" and ("control", what, method) in by_place:
             other = by_place["control", what, method]
             cuts = sorted([*record.mse, *other.mse])
-            roc = [[0.0, 0.0], *([float(np.mean(np.array(other.mse) <= t)), float(np.mean(np.array(record.mse) <= t))] for t in cuts)]
+            roc = [
+                [0.0, 0.0],
+                *([float(np.mean(np.array(other.mse) <= t)), float(np.mean(np.array(record.mse) <= t))] for t in cuts),
+            ]
             area = float(np.trapezoid([b for _, b in roc], [a for a, _ in roc]))
             tpr = max(b for a, b in roc if a <= 0.01)
             rows.append({"mask": what, "method": method, "auc": area, "tpr_at_1_fpr": tpr, "roc": roc})

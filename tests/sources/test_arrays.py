@@ -136,3 +136,8 @@ def test_without_safetensors_it_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "safetensors", None)
     with pytest.raises(InputError, match="needs safetensors"):
         load(f"{tmp_path}/a.safetensors")
+
+
+def test_a_black_image_is_no_mistake(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((2, 1, 4, 4), np.uint8))
+    assert float(load(f"array:{tmp_path / 'a.npy'}").pixels.max()) == 0

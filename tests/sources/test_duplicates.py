@@ -124,3 +124,12 @@ def test_a_copy_among_real_images(shared: Callable[[str], Path]) -> None:
     found = find_duplicates(train, Images.from_uint8(stained, ["same", "stained"]), near=0.01)
     assert [(p.first, p.second) for p in found.across] == [("same", train.ids[3]), ("stained", train.ids[250])]
     assert [p.exact for p in found.across] == [True, False]
+
+
+def test_a_copy_is_found_among_many_with_the_same_averages(rng: torch.Generator) -> None:
+    """Textures that no coarse grid tells apart: each pixel has a neighbour that makes up for it."""
+    half = torch.randint(0, 2, (100, 1, 16, 8), generator=rng) * 0.4
+    textures = torch.stack([0.3 + half, 0.7 - half], -1).flatten(3)
+    found = find_duplicates(Images(textures), Images(textures[[7, 77]]))
+    assert [(pair.second, pair.exact) for pair in found.across] == [("7", True), ("77", True)]
+    assert not found.inside

@@ -169,3 +169,8 @@ def test_without_pooch_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(InputError, match=r"pip install pooch, or fetch http\S+ yourself and put it at"):
         fetch("tiny-imagenet", cache=tmp_path)
+
+
+def test_a_mirror_is_a_web_address(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'example.org' is no web address; it starts with http"):
+        fetch("cifar10", cache=tmp_path, mirror="example.org")

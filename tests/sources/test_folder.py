@@ -132,7 +132,7 @@ def test_links_that_go_in_circles_end(tmp_path: Path, values: Values) -> None:
     save(values(4, 4, 3), tmp_path / "a.png")
     (tmp_path / "again").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "broken.png").symlink_to(tmp_path / "nowhere.png")
-    with pytest.raises(InputError, match=r"broken.png cannot be read as an image: .*No such file"):
+    with pytest.raises(InputError, match=r"broken.png cannot be read as an image: it is no file"):
         load(f"folder:{tmp_path}")
     (tmp_path / "broken.png").unlink()
     assert load(f"folder:{tmp_path}").ids == ("a.png",)
@@ -145,3 +145,10 @@ def test_names_that_are_not_text_are_read(tmp_path: Path, values: Values) -> Non
         pytest.skip("this file system takes only names that are text")
     save(values(4, 4, 3), tmp_path / "ü.png")
     assert len(load(f"folder:{tmp_path}?count=2")) == 2
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, values: Values) -> None:
+    save(values(4, 4, 3), tmp_path / "a.png")
+    os.mkfifo(tmp_path / "b.png")
+    with pytest.raises(InputError, match=r"b.png cannot be read as an image: it is no file"):
+        load(f"folder:{tmp_path}")

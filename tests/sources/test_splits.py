@@ -109,3 +109,15 @@ def test_overlapping_sets_are_refused(tiny: Tiny, monkeypatch: pytest.MonkeyPatc
 def test_sets_of_different_shape_are_refused() -> None:
     with pytest.raises(InputError, match=r"Train images are \(1, 2, 2\)"):
         Split(Images(torch.rand(1, 1, 2, 2)), Images(torch.rand(1, 1, 2, 3)))
+
+
+def test_one_file_spelled_two_ways_is_still_one_file(tiny: Tiny) -> None:
+    path = tiny(each=6)
+    with pytest.raises(InputError, match="Train has seed 42 and control 7"):
+        split(f"tiny-imagenet:{path}?per-class=3", f"tiny-imagenet:{path.parent}?per-class=3&part=control&seed=7")
+
+
+@pytest.mark.parametrize("record", [[], {"train": {"source": "photos", "sha256": "", "ids": 5}}])
+def test_a_record_of_another_form_is_refused(record: object) -> None:
+    with pytest.raises(InputError, match="no whole 'train' entry"):
+        reproduce(record)  # type: ignore[arg-type]

@@ -1,0 +1,115 @@
+"""Running the cells of an audit, one method in one place at a time; what is on disk already is not run again."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from recollect.auditing.pictures import cell_pictures, sampled, set_pictures
+from recollect.auditing.plan import Place
+from recollect.auditing.store import Store
+from recollect.degradation import Erasure, Observation, observe
+from recollect.records import Record, cell_key, plain
+from recollect.recovery import Recovery, Stop
+from recollect.scoring import mask_agreement, mse
+
+Narrator = Callable[[str, float, float], None]  # what is being done, how far, of how much
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What holds for every cell of an audit."""
+
+    model_hash: str
+    noise_std: float
+    seed: int
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    chunk: int | None = None
+
+    def settings(self, place: Place, method: Any) -> dict[str, Any]:
+        """All that decides the numbers of a cell; with the cell itself, its identity."""
+        kept = np.packbits(place.truth.keep.cpu().numpy()).tobytes()
+        fields = plain(method) if is_dataclass(method) else {"repr": repr(method)}
+        return {
+            "method": {"kind": type(method).__name__, **fields},
+            "noise_std": self.noise_std, "seed": self.seed, "images": place.images.hash,
+            "mask": hashlib.sha256(kept).hexdigest()[:16], "model": self.model_hash,
+        }  # fmt: skip
+
+
+def cell_of(place: Place, method_name: str) -> dict[str, str]:
+    return {"set": place.set, "mask": place.mask, "method": method_name}
+
+
+def run_cells(
+    f: Any, places: Sequence[Place], methods: Mapping[str, Any], conditions: Conditions, store: Store, narrate: Narrator
+) -> list[Record]:
+    """The record of every method in every place, in that order."""
+    store.begin(
+        cell_key(cell_of(place, name), conditions.settings(place, method))
+        for place in places
+        for name, method in methods.items()
+    )
+    records: list[Record] = []
+    total = len(places) * len(methods)
+    for place in places:
+        some = sampled(place.images)
+        store.pictures |= {f"{k}/{place.set}": v for k, v in set_pictures(place.images, some).items()}
+        seen: Observation | None = None
+        for name, method in methods.items():
+            cell, settings = cell_of(place, name), conditions.settings(place, method)
+            record = store.find(cell_key(cell, settings))
+            if record is None:
+                seen = seen or observe(place.images, place.truth, noise_std=conditions.noise_std, seed=conditions.seed)
+                told = _within(narrate, " / ".join(cell.values()), len(records), total)
+                record = _run(f, place, seen, method, cell, settings, conditions, store, told, some)
+            records.append(record)
+    narrate("all cells are done", total, total)
+    return records
+
+
+def recover(method: Any, f: Any, seen: Observation, **options: Any) -> Recovery:
+    """Call a method with what it may know: the truth goes only to methods that say they need it."""
+    return method(f, seen.y, seen.truth, **options) if method.knows_truth else method(f, seen.y, **options)
+
+
+def _run(
+    f: Any, place: Place, seen: Observation, method: Any, cell: dict[str, str], settings: dict[str, Any],
+    conditions: Conditions, store: Store, told: Callable[[int, int], None], some: np.ndarray,
+) -> Record:  # fmt: skip
+    told(0, 1)
+    began = time.monotonic()
+    found = recover(method, f, seen, chunk=conditions.chunk, progress=told)
+    accuracy, iou = _mask_columns(method, found, seen)
+    record = Record(
+        cell=cell, settings=settings, ids=list(place.images.ids), mse=mse(found.estimate, place.images.pixels).tolist(),
+        rounds=found.rounds.tolist(), steps=found.steps.tolist(),
+        stop=[Stop(code).name.lower() for code in found.stop.tolist()], mask_accuracy=accuracy, mask_iou=iou,
+        seconds=round(time.monotonic() - began, 3), provenance=conditions.provenance,
+    )  # fmt: skip
+    store.add(record, _named(cell, cell_pictures(place.images, seen, found, some)))
+    return record
+
+
+def _mask_columns(method: Any, found: Recovery, seen: Observation) -> tuple[list[float] | None, list[float] | None]:
+    """Per image, how an estimated mask agrees with the true one; nothing where none was estimated."""
+    if method.knows_truth or not isinstance(found.degradation, Erasure) or not isinstance(seen.truth, Erasure):
+        return None, None
+    agreement = mask_agreement(found.degradation.keep.expand_as(seen.y), seen.truth.expand(seen.y).keep)
+    return agreement.accuracy.tolist(), agreement.erased_iou.tolist()
+
+
+def _named(cell: Mapping[str, str], pictures: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    place = f"{cell['set']}/{cell['mask']}"
+    names = {kind: place if kind == "degraded" else f"{place}/{cell['method']}" for kind in pictures}
+    return {f"{kind}/{names[kind]}": array for kind, array in pictures.items()}
+
+
+def _within(narrate: Narrator, words: str, before: int, total: int) -> Callable[[int, int], None]:
+    """Progress inside a cell as a fraction of one."""
+    return lambda done, count: narrate(words, before + done / count, total)

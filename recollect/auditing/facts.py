@@ -1,0 +1,92 @@
+"""What is known of a model before it is attacked: its device, identity, fit and rounding."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from recollect.autoencoders import FullyConnected, UNet
+from recollect.images import Images
+from recollect.models import Adapted
+from recollect.precision import as_judged
+from recollect.records import plain
+from recollect.scoring import mse
+
+CHUNK = 256
+
+
+def device_of(f: Any) -> torch.device:
+    """Where a module's weights are; other callables are given images on the CPU."""
+    weights = [*f.parameters(), *f.buffers()] if isinstance(f, nn.Module) else []
+    return weights[0].device if weights else torch.device("cpu")
+
+
+def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any]:
+    """The facts of a model that stand in an audit's record."""
+    inner = f.inner if isinstance(f, Adapted) else f
+    facts: dict[str, Any] = {"name": getattr(inner, "__name__", type(inner).__name__)}
+    if isinstance(f, nn.Module):
+        facts["parameters"] = sum(p.numel() for p in f.parameters())
+    if isinstance(f, Adapted):
+        facts["adapted"] = plain(f.how)
+    if isinstance(inner, (FullyConnected, UNet)):
+        facts["network"] = plain(inner.settings)
+    facts["train_loss"] = train_loss(f, images)
+    facts["rounding"] = rounding(f, images[:16]) if deterministic else None
+    return facts | {"hash": fingerprint(f, images)}
+
+
+@torch.no_grad()
+def train_loss(f: Any, images: Images) -> float:
+    """The autoencoder's own error on images, in full float32."""
+    device, errors = device_of(f), []
+    with as_judged(f):
+        for i in range(0, len(images), CHUNK):
+            x = images[i : i + CHUNK].pixels.to(device)
+            errors.append(mse(f(x.clone()), x))  # a copy, for networks that work in place
+    return float(torch.cat(errors).mean())
+
+
+@torch.no_grad()
+def rounding(f: Any, images: Images) -> float | None:
+    """The MSE that float32 alone puts into the output, against the same network in float64; None if it has no such."""
+    if not isinstance(f, nn.Module) or not any(p.is_floating_point() for p in f.parameters()):
+        return None
+    x = images.pixels.to(device_of(f))
+    try:
+        double = copy.deepcopy(f).double()
+        with as_judged(f), as_judged(double):
+            exact, rounded = double(x.double()), f(x.clone())
+        return float(mse(rounded, exact).mean()) if exact.dtype == torch.float64 else None
+    except Exception:  # a foreign model may be fixed to float32 in any way
+        return None
+
+
+@torch.no_grad()
+def fingerprint(f: Any, images: Images) -> str:
+    """A hash of the model: its kind, how it is adapted, its weights; what it makes of some images if it has none."""
+    digest = hashlib.sha256(type(f).__name__.encode())
+    if isinstance(f, Adapted):
+        digest.update(repr(f.how).encode())
+    weights = f.state_dict() if isinstance(f, nn.Module) else {}
+    for name, value in weights.items():
+        digest.update(name.encode() + (_bytes(value) if isinstance(value, Tensor) else repr(value).encode()))
+    if isinstance(f, (FullyConnected, UNet)):
+        digest.update(repr(f.settings).encode())  # equal weights under another activation are another network
+    if not weights:
+        some = images[:4].pixels
+        with as_judged(f):  # a perfect fit gives its training images back whatever else it does: damage them
+            for x in (some, some * 0.5, some.flip(2).where(some > some.mean(), 0.0)):
+                digest.update(_bytes(f(x.clone())))
+    return digest.hexdigest()[:16]
+
+
+def _bytes(values: Tensor) -> bytes:
+    values = values.detach().cpu()
+    values = values if values.dtype in (torch.float64, torch.int64) else values.float()
+    return np.ascontiguousarray(values.numpy()).tobytes()

@@ -1,0 +1,190 @@
+"""What was asked of an audit, read and checked before any work: sets, masks, methods, and settings to search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from recollect.auditing.tuning import GAMMAS, STARTS
+from recollect.autoencoders import FullyConnected, UNet
+from recollect.degradation import SIX, Degradation, Erasure, all_erased, half_kept, mask
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.recovery import Blind, Iterate, KnownMask, ZeroRule
+from recollect.sources import load
+
+METHODS = ("blind", "iterate", "known")
+NAMED = (*METHODS, "zero-rule")
+_TUNED = ("blind", "known", "zero-rule")  # methods that gamma matters to
+_STARTS = {"random": half_kept, "erased": all_erased}
+
+Start = Callable[[Tensor], Degradation]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One set of images under one mask: what every method is tried on."""
+
+    set: str
+    mask: str
+    images: Images
+    truth: Erasure
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The blind method's settings: one of each where they are given or the paper's, several where to be searched."""
+
+    gammas: tuple[float, ...]
+    starts: tuple[Start, ...]
+
+    @property
+    def settled(self) -> Blind | None:
+        return Blind(self.gammas[0], start=self.starts[0]) if len(self.gammas) == len(self.starts) == 1 else None
+
+
+def read_sets(train: Any, control: Any) -> dict[str, Images]:
+    """The images by the name of their set; control images must be alike in size."""
+    given = {"train": train} if control is None else {"train": train, "control": control}
+    sets = {name: _images(what, name) for name, what in given.items()}
+    if len({s.shape for s in sets.values()}) > 1:
+        sizes = " and ".join("x".join(map(str, s.shape)) for s in sets.values())
+        raise InputError(f"Train and control images differ in size ({sizes}); control images must be alike.")
+    return sets
+
+
+def read_masks(masks: Any) -> dict[str, Any]:
+    """What was asked for, by name; arrays in a list are numbered, "all" stands for the six."""
+    if isinstance(masks, Mapping):
+        named = {str(name): what for name, what in masks.items()}
+    else:
+        if isinstance(masks, str):
+            masks = [part.strip() for part in masks.split(",")]
+        items: Iterable[Any] = masks if isinstance(masks, (list, tuple)) else [masks]
+        spread = [m for item in items for m in (SIX if isinstance(item, str) and item == "all" else [item])]
+        named = {str(m) if isinstance(m, (str, Path)) else f"mask-{i}": m for i, m in enumerate(spread, 1)}
+    if not named:
+        raise InputError("At least one mask is needed, for example masks='all'.")
+    return named
+
+
+def read_places(sets: Mapping[str, Images], masks: Mapping[str, Any], seed: int) -> list[Place]:
+    """Every set under every mask; a mask that does not fit is refused here, before hours of work."""
+    places = []
+    for set_name, images in sets.items():
+        for name, what in masks.items():
+            truth = mask(what, images.shape, count=len(images), seed=seed)
+            try:
+                truth.expand(images[:1].pixels.expand(len(images), -1, -1, -1))
+            except InputError as error:
+                raise InputError(f"Mask {name!r} does not fit the {set_name} images: {error}") from None
+            places.append(Place(set_name, name, images, truth))
+    return places
+
+
+def read_grid(
+    f: Any, methods: Mapping[str, Any], gamma: float | str | None, start: str | None, noise_std: float
+) -> Grid:
+    """Which gammas and starts to choose from: what is given, else the paper's for its networks, else a search."""
+    if isinstance(gamma, bool) or (isinstance(gamma, str) and gamma != "auto"):
+        raise InputError(f"gamma is a number or 'auto', not {gamma!r}.")
+    if isinstance(gamma, (int, float)) and not 0 < gamma < math.inf:
+        raise InputError(f"gamma is a positive number, got {gamma}.")
+    if start not in (None, "auto", *_STARTS):
+        raise InputError(f"There is no start mask {start!r}; choose random, erased or auto.")
+    paper = papers_settings(f, noise_std)
+    if paper is None and not any(m in _TUNED for m in methods.values() if isinstance(m, str)):
+        paper = Blind()  # nothing here depends on it
+    gammas = GAMMAS if paper is None else (paper.gamma,)
+    starts: tuple[Start, ...] = STARTS if paper is None else (paper.start,)
+    if gamma is not None:
+        gammas = GAMMAS if isinstance(gamma, str) else (float(gamma),)
+    if start is not None:
+        starts = STARTS if start == "auto" else (_STARTS[start],)
+    return Grid(gammas, starts)
+
+
+def papers_settings(f: Any, noise_std: float = 0.0) -> Blind | None:
+    """What the paper used for its own networks; None for any other."""
+    if isinstance(f, UNet):
+        return Blind(gamma=1.0, start=all_erased)
+    if isinstance(f, FullyConnected):
+        careful = f.settings["layers"] > 10 or f.settings["activation"] == "prelu" or noise_std > 0
+        return Blind(gamma=0.1 if careful else 0.5, start=half_kept)
+    return None
+
+
+def read_methods(methods: Any) -> dict[str, Any]:
+    """Methods by name: an object, or the name of one that settings are still to be chosen for.
+
+    The zero rule always stands beside blind: it is the baseline that a sceptic asks for.
+    """
+    pairs = list(methods.items()) if isinstance(methods, Mapping) else [(None, m) for m in _split(methods)]
+    chosen: dict[str, Any] = {}
+    for name, method in pairs:
+        _check_method(name, method)
+        name = str(name or (method if isinstance(method, str) else method.name))
+        if name in chosen:
+            raise InputError(f"There are two methods called {name!r}; leave one out, or give a dict that names them.")
+        chosen[name] = method
+        if method == "blind" and not any(m == "zero-rule" for _, m in pairs):
+            chosen["zero-rule"] = "zero-rule"
+    if not chosen:
+        raise InputError("At least one method is needed, for example blind.")
+    return chosen
+
+
+def settle_methods(methods: Mapping[str, Any], blind: Blind, noise_std: float) -> dict[str, Any]:
+    """The methods that were named, with these settings; without noise, pixels that are known are put back."""
+    paste = noise_std == 0
+    made = {
+        "blind": blind,
+        "iterate": Iterate(),
+        "known": KnownMask(gamma=blind.gamma, paste=paste),
+        "zero-rule": ZeroRule(gamma=blind.gamma, paste=paste),
+    }
+    return {name: made[method] if isinstance(method, str) else method for name, method in methods.items()}
+
+
+def leave_out(places: Sequence[Place], ids: Sequence[str]) -> list[Place]:
+    """The same places without these training images."""
+    spent = set(ids)
+    kept: dict[str, tuple[np.ndarray, Images]] = {}
+    for place in places:
+        if place.set not in kept:
+            stay = np.array([place.set != "train" or name not in spent for name in place.images.ids])
+            kept[place.set] = stay, place.images[stay]
+    return [
+        replace(p, images=kept[p.set][1], truth=p.truth[kept[p.set][0]] if len(p.truth) > 1 else p.truth)
+        for p in places
+    ]
+
+
+def _check_method(name: Any, method: Any) -> None:
+    if isinstance(method, str):
+        if method not in NAMED:
+            raise InputError(f"There is no method {method!r}; choose from {', '.join(NAMED)}.")
+    elif not callable(method) or not hasattr(method, "knows_truth") or not (name or hasattr(method, "name")):
+        raise InputError(
+            f"A method is one of {', '.join(NAMED)}, or an object like recollect.Blind() with a name and knows_truth; "
+            f"got a {type(method).__name__}."
+        )
+
+
+def _split(methods: Any) -> Sequence[Any]:
+    """Names with commas between them, or a sequence as it is."""
+    if isinstance(methods, str):
+        return [part.strip() for part in methods.split(",") if part.strip()]
+    return list(methods) if isinstance(methods, Iterable) else [methods]
+
+
+def _images(what: Any, name: str) -> Images:
+    if isinstance(what, Path):
+        what = str(what.expanduser().absolute())  # with a slash in it, it cannot be read as the name of a source
+    return load(what) if isinstance(what, str) else Images.of(what, name=name)

@@ -1,0 +1,68 @@
+"""Training as it is seen in a terminal: one line with loss, rate and time left, the log above it as it comes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Bar
+
+from recollect.training import Progress
+
+
+@contextmanager
+def training_report(console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
+    """Gives the `report` that train_to_loss calls; it says nothing where there is no terminal."""
+    console = console or Console(stderr=True)
+    columns = (TextColumn("training"), BarColumn(), TextColumn("{task.description}"))
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield Display(bar, bar.add_task("", total=1.0))
+
+
+class Display:
+    """Remembers where the loss began, so that the bar grows by decades and not by steps."""
+
+    def __init__(self, bar: Bar, task: TaskID) -> None:
+        self.bar, self.task = bar, task
+        self.first: float | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        if self.bar.disable:
+            return
+        for line in progress.said:
+            self.bar.console.print(line, markup=False, highlight=False)  # the log's brackets are no markup
+        self.bar.update(self.task, completed=self._share(progress), description=describe(progress))
+
+    def _share(self, progress: Progress) -> float:
+        """How many of the decades from the first loss to the last milestone lie behind."""
+        loss = min(progress.point.loss, progress.point.averaged)
+        if progress.until is None:
+            return 1.0
+        if not 0 < loss < math.inf:
+            return 0.0
+        self.first = max(self.first or loss, loss)
+        if self.first <= progress.until:
+            return 1.0
+        return math.log(self.first / loss) / math.log(self.first / progress.until)
+
+
+def describe(progress: Progress) -> str:
+    """loss 3.2e-05  rate 1.0e-03  step 1200  1e-05 in about 0:12"""
+    point = progress.point
+    words = f"loss {min(point.loss, point.averaged):.1e}  rate {point.rate:.1e}  step {point.steps}"
+    if progress.next_milestone is None:
+        return words
+    return f"{words}  {progress.next_milestone:.0e} {_time(progress.seconds_left)}"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "not in sight"
+    if seconds > 99 * 3600:
+        return "in days"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"in about {hours}:{minutes:02}:{rest:02}" if hours else f"in about {minutes}:{rest:02}"

@@ -1,0 +1,259 @@
+"""One training run: steps, looks, interventions, milestones, saves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from recollect.autoencoders import SHRINK, initialise
+from recollect.checkpoints import load_checkpoint, save_checkpoint
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.precision import apply_checked, float32_precision
+from recollect.records import provenance
+from recollect.training.control import CUT, LOWEST_RATE, Limits, Point, Verdict, Watch, seconds_to
+from recollect.training.curve import draw_curve, write_curve
+from recollect.training.finish import can_finish, solve_last_layer
+from recollect.training.outcome import Milestone, Progress, Training, milestone_path, milestones_in, spell
+from recollect.training.recipe import Recipe
+from recollect.training.state import SavedRun, identity, load_run, save_run
+from recollect.training.stepper import Stepper
+
+WINDOW = 50  # steps between two looks at the loss
+SAVE_SECONDS = 15.0
+
+
+class Run:
+    """All that changes while a network is trained, and what is done about it."""
+
+    def __init__(self, network: nn.Module, images: Images, recipe: Recipe, folder: Path | None, device: torch.device):
+        self.network, self.recipe, self.folder, self.data_hash = network, recipe, folder, images.hash
+        self.images = images.pixels.to(device)
+        if device.type == "cuda" and any(isinstance(m, nn.Conv2d) for m in network.modules()):
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            self.images = self.images.contiguous(memory_format=torch.channels_last)
+        _check_fit(network, self.images[:1])
+        self.stepper = Stepper(network, self.images, recipe)
+        self.watch = Watch(_constant_loss(self.images))
+        self.milestones: list[Milestone] = []
+        self.log: list[str] = []
+        self.told = 0  # lines of the log that were reported
+        self.steps, self.seconds, self.tries = 0, 0.0, 0
+        self.wanted: list[float] = []
+        self.next_save = time.monotonic() + SAVE_SECONDS
+        self.best_loss, self.best_weights = math.inf, [w.detach().clone() for w in self.stepper.weights]
+        self.precision: list[dict[str, Any]] = []  # what ran in which precision, from which step on
+        self._note_precision(None)
+        self.finish_from = (recipe.finish_from or 0.0) if can_finish(network, self.images) else 0.0
+        self._resume()
+
+    def train(self, wanted: list[float], limits: Limits, report: Callable[[Progress], None] | None) -> Training:
+        self.wanted = [w for w in wanted if w not in {m.wanted for m in self.milestones}]
+        started = time.monotonic() - self.seconds
+        if not self.steps:  # nothing worse than where it started is ever gone back to
+            self.best_loss = _or_infinite(self.stepper.measure(averaged=False))
+        while self.wanted:
+            if stop := limits.reached(self.seconds, self.steps) or self._too_slow():
+                return self._end(stop)
+            point, here = self._window(started, int(min(WINDOW, limits.steps - self.steps)))
+            self._take_milestones(here)
+            if self.wanted and here.loss <= self.finish_from:
+                self._finish(here)
+            self._react(point)
+            if report:
+                report(self._progress(point))
+            if time.monotonic() > self.next_save:
+                self._save()
+        return self._end("reached")
+
+    def _window(self, started: float, steps: int) -> tuple[Point, Here]:
+        """Some steps, and a look at where they led: the better of weights and average, each measured."""
+        loss = self.stepper.run(steps)
+        self.steps += steps
+        averaged = self.stepper.measure(averaged=True, precision=self.stepper.forward_precision)
+        here = Here(averaged, self.stepper.average)
+        if loss < averaged:  # the mean over a window does not tell how good the weights at its end are
+            now = self.stepper.measure(averaged=False, precision=self.stepper.forward_precision)
+            here = Here(now, self.stepper.weights) if now < averaged else here
+        self.seconds = time.monotonic() - started
+        return Point(self.seconds, self.steps, loss, averaged, self.stepper.rate), here
+
+    def _take_milestones(self, here: Here) -> None:
+        """Keep the best weights; claim a milestone only on a full-precision measurement."""
+        if here.loss < self.best_loss:
+            self.best_loss, self.best_weights = here.loss, [w.detach().clone() for w in here.weights]
+        if self.best_loss > self.wanted[0]:
+            return
+        with self.stepper.using(here.weights):
+            loss = self.stepper.measure(averaged=False)
+            while self.wanted and loss <= self.wanted[0]:
+                self._claim(loss)
+
+    def _claim(self, loss: float, finish: str | None = None) -> None:
+        """Write the network as it stands, then say so: what is reported is on disk."""
+        wanted = self.wanted.pop(0)
+        path = None
+        if self.folder:
+            path = milestone_path(self.folder, wanted)
+            save_checkpoint(path, self.network, self._about(loss, wanted, finish))
+        self.milestones.append(Milestone(wanted, loss, self.steps, self.seconds, path))
+        self._say(f"reached {spell(wanted)} (measured {loss:.2e}){f': {finish}' if finish else ''}")
+
+    def _finish(self, here: Here) -> None:
+        """Solve the last layer exactly, and take as much of the change as each milestone asks for."""
+        with self.stepper.using(here.weights):
+            with float32_precision("ieee"):
+                change = solve_last_layer(self.network, self.images)
+            start = self.stepper.measure(averaged=False)
+            while change is not None and self.wanted:
+                share = 1 - 0.95 * math.sqrt(min(1.0, self.wanted[0] / start))  # 0.95: to be surely below
+                change.apply(share)
+                loss = self.stepper.measure(averaged=False)
+                if not loss <= self.wanted[0]:
+                    break
+                self.best_loss, self.best_weights = loss, [w.detach().clone() for w in self.stepper.weights]
+                self._claim(loss, f"last layer solved by least squares from {start:.2e}, {share:.1%} of the change")
+
+    def _react(self, point: Point) -> None:
+        """Judge where the run is, and do something about it where it is not well."""
+        verdict = self.watch.judge(point)
+        if not self.wanted:
+            return
+        if self.stepper.forward_precision == "tf32" and point.averaged < self.recipe.tf32_until:
+            self.stepper.forward_precision = "ieee"
+            self._note_precision(point.averaged)
+            self._say(f"forward pass in float32 from here, at {point.averaged:.1e}; the backward pass stays in TF32")
+        if verdict is Verdict.FINE:
+            return
+        if verdict is Verdict.COLLAPSED:
+            self._start_again(point)
+        else:
+            self._cut_rate(verdict, point)
+        self.watch.acted(point)
+
+    def _start_again(self, point: Point) -> None:
+        self.tries += 1
+        initialise(self.network, self.recipe.seed + self.tries, 1.0 if self.tries % 2 else SHRINK)
+        self.stepper.restart(self.stepper.rate * (1.0 if self.tries % 2 else CUT))  # cuts made before stay made
+        self._say(
+            f"the output collapsed: no better than a constant one ({point.averaged:.1e}); "
+            f"started again from other weights, rate {self.stepper.rate:.1e}"
+        )
+
+    def _cut_rate(self, verdict: Verdict, point: Point) -> None:
+        rate = self.stepper.rate * CUT
+        if verdict is Verdict.PLATEAU:
+            self.stepper.set_weights(self.stepper.average)
+            self.stepper.set_rate(rate)
+        else:
+            self.stepper.set_weights(self.best_weights)
+            self.stepper.restart(rate)
+        to = "the averaged" if verdict is Verdict.PLATEAU else "the best"
+        self._say(f"{verdict.value} at {point.loss:.1e}: back to {to} weights, rate cut to {rate:.1e}")
+
+    def _too_slow(self) -> str | None:
+        """A rate cut over and over ends somewhere: better said than gone on with for ever."""
+        if self.stepper.rate > min(LOWEST_RATE, 1e-3 * self.recipe.rate):
+            return None
+        return f"stopped at a rate of {self.stepper.rate:.0e}, too small to change float32 weights,"
+
+    def _progress(self, point: Point) -> Progress:
+        goal = self.wanted[0] if self.wanted else None
+        left = seconds_to(self.watch.history, max(goal, self.finish_from)) if goal else 0.0
+        said, self.told = tuple(self.log[self.told :]), len(self.log)
+        return Progress(point, goal, left, self.wanted[-1] if self.wanted else None, said)
+
+    def _end(self, how: str) -> Training:
+        best = self._best_weights()
+        with self.stepper.using(best):
+            loss = self.stepper.measure(averaged=False)
+        reached = not self.wanted
+        goal = "" if reached else f", short of {spell(self.wanted[-1])}"
+        why = f"Train loss {loss:.2e} {how} after {self.steps} steps, {self.seconds:.0f} s{goal}."
+        self._say(why)
+        self._save()  # with the weights it had, not the best ones: whoever goes on from here misses no step
+        if self.folder:
+            draw_curve(self.folder, self.watch.history, [m.wanted for m in self.milestones])
+        self.stepper.set_weights(best)
+        self.network.eval()
+        return Training(self.network, loss, self.milestones, reached, why, self.log, self.watch.history)
+
+    def _best_weights(self) -> list[Tensor]:
+        """The best of this process, or of a milestone that a killed one wrote after its last state."""
+        on_disk = min((m for m in self.milestones if m.path), key=lambda m: m.loss, default=None)
+        if on_disk is None or on_disk.path is None or not on_disk.loss < self.best_loss:
+            return self.best_weights
+        return list(load_checkpoint(on_disk.path, self.images.device).network.parameters())
+
+    def _say(self, words: str) -> None:
+        self.log.append(f"[{self.seconds:.1f} s, step {self.steps}] {words}")
+
+    def _note_precision(self, loss: float | None) -> None:
+        now = {"step": self.steps, "seconds": round(self.seconds, 3), "loss": loss}
+        self.precision.append({**now, **self.stepper.precision()})
+
+    def _about(self, loss: float, wanted: float, finish: str | None) -> dict[str, Any]:
+        precision = {"steps": self.precision, "measured": "float32", "finish": "float64" if finish else None}
+        return {
+            "loss": loss, "milestone": wanted, "steps": self.steps, "seconds": round(self.seconds, 3),
+            "recipe": self.recipe.record(), "seed": self.recipe.seed, "data_hash": self.data_hash,
+            "images": len(self.images), "precision": precision, "finish": finish, "log": self.log,
+            **provenance(self.images.device),
+        }  # fmt: skip
+
+    def _save(self) -> None:
+        if not self.folder:
+            return
+        before = time.monotonic()
+        save_run(self.folder, SavedRun.of(self))
+        write_curve(self.folder, self.watch.history)
+        now = time.monotonic()
+        self.next_save = now + max(SAVE_SECONDS, 20 * (now - before))  # saving takes at most a twentieth of the time
+
+    def _resume(self) -> None:
+        """Go on from the state in the folder; milestones already on disk there stay reached."""
+        if self.folder is None:
+            return
+        if saved := load_run(self.folder, self.images.device):
+            saved.restore(self)
+            self._say("resumed")
+        self.milestones = milestones_in(self.folder, identity(self))
+        for m in self.milestones:
+            if m.steps > self.steps:
+                self._say(f"reached {spell(m.wanted)} before it was interrupted, at step {m.steps}")
+        if not saved:
+            save_run(self.folder, SavedRun.start(self))  # also finds out now whether the folder can be written
+
+
+@dataclass(frozen=True, eq=False)
+class Here:
+    """Where a window ended: the better of weights and average, with its loss over all images."""
+
+    loss: float
+    weights: list[Tensor]
+
+
+def _or_infinite(loss: float) -> float:
+    return loss if math.isfinite(loss) else math.inf
+
+
+def _constant_loss(images: Tensor) -> float:
+    """The loss of the best constant output, the mean image."""
+    return float((images - images.mean(0)).double().square().mean())
+
+
+@torch.no_grad()
+def _check_fit(network: nn.Module, image: Tensor) -> None:
+    """A network for other images is refused before the first step."""
+    try:
+        apply_checked(network, image)
+    except RuntimeError as error:
+        size = "x".join(map(str, image.shape[1:]))
+        raise InputError(f"The network does not take these images of {size}: {error}") from None

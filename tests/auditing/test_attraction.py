@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from recollect import InputError
+from recollect.auditing.attraction import examine, with_outcome
+from recollect.auditing.store import Store
+from recollect.records import Record
+from tests.auditing.making import images
+from tests.planted import Memorizer
+
+STORED = images(4, 1)
+
+
+def silent(*_: object) -> None: ...
+
+
+class Scaled:
+    """Stays at the stored image and moves away from it, or towards it, by a factor."""
+
+    def __init__(self, factor: float, offset: float = 0.0) -> None:
+        self.factor, self.offset, self.calls = factor, offset, 0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return STORED.pixels[:1] + self.factor * (x - STORED.pixels[:1]) + self.offset
+
+
+@pytest.mark.parametrize(
+    ("factor", "offset", "attractor"), [(0.5, 0.0, True), (1.5, 0.0, False), (-1.5, 0.0, False), (0.5, 0.1, False)]
+)
+def test_an_attractor_is_a_fixed_point_that_draws_near(factor: float, offset: float, attractor: bool) -> None:
+    (row,) = examine(Scaled(factor, offset), STORED[:1], "hash", Store(None), silent)
+    assert row["spectral_radius"] == pytest.approx(abs(factor), rel=1e-3)
+    assert row["fixed_point_error"] == pytest.approx(offset**2, abs=1e-8)
+    assert row["attractor"] is attractor
+
+
+def test_each_image_is_examined_once_per_model(tmp_path: Path) -> None:
+    f = Scaled(0.5)
+    first = examine(f, STORED[:2], "hash", Store(tmp_path), silent)
+    calls = f.calls
+    assert examine(f, STORED[:2], "hash", Store(tmp_path), silent) == first
+    assert f.calls == calls
+    examine(f, STORED[:2], "another", Store(tmp_path), silent)
+    assert f.calls == 2 * calls
+
+
+def test_a_model_without_derivatives_is_told_in_a_sentence() -> None:
+    def through_numpy(x: Tensor) -> Tensor:
+        return torch.from_numpy(np.asarray(x) * 0.5)
+
+    with pytest.raises(InputError, match="The Jacobian of this model cannot be taken"):
+        examine(through_numpy, STORED[:1], "hash", Store(None), silent)
+
+
+def test_recovered_means_accurately_in_any_of_the_records() -> None:
+    def record(*errors: float) -> Record:
+        none = [0] * len(errors)
+        return Record({}, {}, ["a", "b", "c"][: len(errors)], list(errors), none, none, ["done"] * len(errors))
+
+    rows = [{"id": name} for name in "abc"]
+    found = with_outcome(rows, [record(1e-9, 1.0, float("nan")), record(1.0, 1e-6, 1e-6)])
+    assert [r["recovered"] for r in found] == [True, False, False]
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[float, float]] = []
+    examine(Memorizer(STORED.pixels), STORED[:2], "h", Store(None), lambda _, done, total: told.append((done, total)))
+    assert told == [(0, 2), (1, 2), (2, 2)]

@@ -1,0 +1,59 @@
+import pytest
+
+from recollect import Blind, InputError
+from recollect.auditing import tuning
+from recollect.degradation import all_erased, half_kept
+from tests.auditing.making import images
+from tests.planted import Memorizer
+
+
+@pytest.mark.parametrize(("count", "spent"), [(8, 4), (40, 4), (100, 10), (1000, 32)])
+def test_a_tenth_of_the_set_is_spent_within_bounds(count: int, spent: int) -> None:
+    some = tuning.set_apart(images(count, 1, size=1))
+    assert len(set(some.ids)) == spent
+    assert (some.ids[0], some.ids[-1]) == ("0", str(count - 1))  # from all over the set, not its first class
+
+
+def test_too_few_images_to_spend_any_is_an_error_with_a_way_out() -> None:
+    with pytest.raises(InputError, match="there are only 7; give both yourself"):
+        tuning.set_apart(images(7, 1))
+
+
+def test_every_setting_is_tried_and_the_best_is_taken() -> None:
+    stored = images(4, 1)
+    candidates = [Blind(gamma=g, start=s, limit=5) for g in (1e-6, 0.5) for s in (half_kept, all_erased)]
+    f = Memorizer(stored.pixels)
+    rows = [tuning.try_setting(f, stored, blind, ["half"], noise_std=0.0, seed=42) for blind in candidates]
+    assert [(r["gamma"], r["start"]) for r in rows] == [
+        (1e-6, "half_kept"), (1e-6, "all_erased"), (0.5, "half_kept"), (0.5, "all_erased")
+    ]  # fmt: skip
+    found = tuning.Tuning([], [], rows)
+    merits = [(r["accurate"], r["approximate"], r["mean_psnr"]) for r in rows]
+    best = rows[merits.index(max(merits))]
+    assert (found.best.gamma, found.best.start.__name__) == (best["gamma"], best["start"])
+    assert found.best.limit == 100  # the short run was for the search alone
+
+
+def test_accurate_recovery_counts_before_approximate_and_that_before_psnr() -> None:
+    def row(gamma: float, *merits: float) -> dict[str, object]:
+        return {"gamma": gamma, "start": "all_erased"} | dict(
+            zip(("accurate", "approximate", "mean_psnr"), merits, strict=True)
+        )
+
+    rows = [row(1, 0.1, 0.9, 90), row(2, 0.2, 0.3, 10), row(3, 0.2, 0.4, 5), row(4, 0.2, 0.4, 6)]
+    assert tuning.Tuning([], [], rows).best == Blind(gamma=4, start=all_erased)
+
+
+def test_noise_is_in_the_search_as_it_is_in_the_audit() -> None:
+    stored = images(4, 1)
+    tried = [
+        tuning.try_setting(Memorizer(stored.pixels), stored, Blind(limit=2), ["half"], noise_std=n, seed=1)["mean_psnr"]
+        for n in (0.0, 0.3)
+    ]
+    assert tried[0] > tried[1]
+
+
+def test_it_is_tried_on_masks_of_the_audit() -> None:
+    assert tuning.masks_to_tune_on({"block": "block", "half": "half", "dust": "dust"}) == ["block", "dust"]
+    assert tuning.masks_to_tune_on({"x": "half", "r": "random:0.3", "dust": "dust"}) == ["half", "random:0.3"]
+    assert tuning.masks_to_tune_on({"array": object()}) == ["block", "dust"]

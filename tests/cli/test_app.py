@@ -1,0 +1,62 @@
+import subprocess
+import sys
+
+import pytest
+
+import recollect
+from tests.cli.running import here, mistake
+
+
+def test_help_tells_a_newcomer_where_to_begin_and_what_exit_codes_mean() -> None:
+    result = here("--help")
+    assert result.exit_code == 0
+    words = " ".join(result.stdout.replace("│", " ").split())
+    assert "Begin with recollect demo" in words
+    for command in ("demo", "audit", "train", "data"):
+        assert f" {command} " in words
+    for code in ("0 done", "1 training ended", "2 something was asked for wrongly", "3 the rate is above", "130"):
+        assert code in words
+
+
+@pytest.mark.parametrize("command", ["demo", "audit", "train", "data"])
+def test_every_command_and_option_has_words_of_help(command: str) -> None:
+    import typer.main
+
+    from recollect.cli.app import app
+
+    found = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    assert found.help
+    for parameter in found.params:
+        assert getattr(parameter, "help", "x"), f"{command} {parameter.name} has no help"
+    shown = here(command, "--help").stdout
+    assert "🏭" not in shown  # :factory: is a picture to some renderers
+    assert "exit" in shown.lower() or command not in ("audit", "train")
+
+
+def test_the_version() -> None:
+    result = here("--version")
+    assert (result.exit_code, result.stdout) == (0, f"recollect {recollect.__version__}\n")
+
+
+def test_without_a_command_it_shows_the_help() -> None:
+    assert "Commands" in here().output
+
+
+def test_a_command_that_does_not_exist_is_a_usage_error() -> None:
+    result = here("audti")
+    assert result.exit_code == 2
+    assert "audti" in result.output
+
+
+def test_mistakes_of_the_data_commands_end_in_a_sentence_too() -> None:
+    assert "There is no source 'mnist'" in mistake("data", "show", "mnist")
+
+
+def test_python_dash_m_is_the_same_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "recollect", "data", "show", "mnist"], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("recollect: There is no source 'mnist'")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,258 @@
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from typer.testing import Result
+
+from recollect import FullyConnected
+from recollect.cli.audit import read_gamma, read_share
+from recollect.errors import InputError
+from tests.auditing.making import pictures
+from tests.cli.running import AUDIT, QUICK, fill, here, mistake, run, start
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(fill(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(__import__("sys").modules, "making_a_model", raising=False)
+    return tmp_path
+
+
+# --- what it does
+
+
+def test_it_prints_the_headline_and_writes_the_report(folder: Path) -> None:
+    result = here(*QUICK)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("100% of the 6 training images can be read back almost exactly")
+    assert "The report: audit/report.html" in result.stdout
+    found = json.loads((folder / "audit" / "audit.json").read_text())
+    assert found["title"] == "making_a_model:Slow"
+    assert found["train"]["name"] == "array:train.npy"
+    assert {"audit.json", "images.csv", "report.html", "cells"} <= {p.name for p in (folder / "audit").iterdir()}
+
+
+def test_json_is_all_that_stdout_holds(folder: Path) -> None:
+    result = here(*QUICK, "--json", "--masks", "half", "--methods", "iterate")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == json.loads((folder / "audit" / "audit.json").read_text())
+
+
+def test_the_gate(folder: Path) -> None:
+    few = [*QUICK, "--masks", "half", "--methods", "iterate"]
+    above = here(*few, "--fail-above", "99%")
+    assert above.exit_code == 3
+    assert "recollect: 6 of 6 training images (100.0%) were read back almost exactly, above the 99.0%" in above.stderr
+    assert here(*few, "--fail-above", "100%").exit_code == 0
+    assert here(*few, "--fail-above", "1%", "--train", "control.npy", "--control", "train.npy").exit_code == 0
+
+
+def test_a_checkpoint_a_mask_of_ones_own_and_auto(folder: Path) -> None:
+    from recollect.checkpoints import save_checkpoint
+
+    save_checkpoint(folder / "net.safetensors", FullyConnected((3, 8, 8), layers=2, width=4), {})
+    Image.fromarray(np.kron([[0, 255]], np.ones((8, 4))).astype(np.uint8)).save(folder / "mine.png")
+    np.save(folder / "more.npy", pictures(9, 3).numpy())
+    result = here(
+        "audit", "net.safetensors", "--train", "more.npy", "--masks", "mine.png,random:30%", "--gamma", "auto",
+        "--methods", "blind", "--attractors", "1",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads((folder / "audit" / "audit.json").read_text())
+    assert {row["mask"] for row in found["summary"]} == {"mine.png", "random:30%"}
+    assert len(found["settings"]["tried"]) == 3  # the start is the paper's
+    assert len(found["attractors"]) == 1
+
+
+# --- mistakes: one sentence, exit code 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["--train", "nowhere.npy"], "nowhere.npy"),
+        (["--train", "./nowhere"], "nowhere"),
+        (["--train", "hello world"], "There is no source 'hello world'"),
+        (["--train", "fotos?count=4"], "There is no source 'fotos'"),
+        (["--train", "photos?cuont=4"], "no parameter 'cuont'"),
+        (["--train", "photos?count=4&size=9"], "differ in size (3x9x9 and 3x8x8)"),
+        (["--train", "train.npy?count=0"], "count=0 is not a whole number"),
+        (["--train", "empty"], "There is no source 'empty'"),
+        (["--train", "./empty"], "The folder empty holds nothing"),
+        (["--control", "train.npy"], "Every control image is also a training image"),
+        (["--control", "photos?count=4&size=9"], "differ in size (3x8x8 and 3x9x9)"),
+        (["--masks", "hlaf"], "There is no mask 'hlaf'"),
+        (["--masks", "random:abc"], "'abc' is not a fraction"),
+        (["--masks", "random:130%"], "must lie in [0, 1]"),
+        (["--masks", "nowhere.png"], "There is no mask file nowhere.png"),
+        (["--masks", ""], "There is no mask ''"),
+        (["--methods", "blind,itrate"], "There is no method 'itrate'"),
+        (["--methods", ","], "At least one method"),
+        (["--gamma", "big"], "--gamma takes a number or auto"),
+        (["--gamma", "-1"], "gamma is a positive number"),
+        (["--start", "zeros"], "There is no start mask 'zeros'"),
+        (["--noise", "-0.1"], "zero or more, got -0.1"),
+        (["--fail-above", "lots"], "--fail-above takes a share such as 1% or 0.01, not 'lots'"),
+        (["--fail-above", "1"], "--fail-above takes a share such as 1% or 0.01, up to 100%, not '1'"),
+        (["--fail-above", "-1%"], "not '-1%'"),
+        (["--fail-above", "nan"], "not 'nan'"),
+        (["--out", "train.npy"], "train.npy is a file; results need a folder"),
+        (["--out", "train.npy/below"], "Nothing can be written to the folder"),
+        (["--range", "5"], "range"),
+        (["--range", "-1,1"], "range"),
+        (["--mean", "a,b"], "mean"),
+        (["--channels", "2"], "channels is 1 (grey) or 3 (colour), got 2"),
+        (["--batch", "0"], "batch is a number of images"),
+        (["--output", "7"], "output"),
+        (["--weights", "nowhere.safetensors"], "nowhere.safetensors"),
+        (["--device", "nowhere"], "The device nowhere cannot be used"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_a_mistake_is_one_sentence(folder: Path, changes: list[str], words: str) -> None:
+    (folder / "empty").mkdir()
+    told = mistake(*QUICK, *changes)
+    assert any(word in told for word in words.split("|")), told
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("nowhere.pt2", "nowhere.pt2"),
+        ("train.npy", "train.npy is not a file of a known kind"),
+        ("text.txt", "is not a file of a known kind"),
+        ("text.onnx", "text.onnx"),
+        (".", "."),
+        ("making_a_model:nothing", "has no nothing; it has"),
+        ("not_there:model", "There is no module not_there"),
+        ("making_a_model:raises", "raised RuntimeError: the disk with the weights is not mounted"),
+        ("making_a_model:broken", "cannot take images of 3x8x8"),
+        ("json:dumps", "was called without arguments and raised TypeError"),
+    ],
+)
+def test_a_model_that_is_none_is_one_sentence(folder: Path, model: str, words: str) -> None:
+    for name in ("text.txt", "text.onnx"):
+        (folder / name).write_text("This is not a model.\n" * 20)
+    assert words in mistake("audit", model, "--train", "train.npy")
+
+
+def test_a_model_that_needs_pickle_is_refused_with_the_way_round_it(folder: Path) -> None:
+    torch.save({"f": FullyConnected}, folder / "pickle.pt")
+    result = here("audit", "pickle.pt", "--train", "train.npy")
+    assert result.exit_code == 2
+    assert "pickle.pt is refused" in result.stderr
+    assert "save_file(" in result.stderr
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_where_there_is_none(folder: Path) -> None:
+    assert "The device cuda cannot be used" in mistake(*QUICK, "--device", "cuda")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["audit"], ["audit", "m.pt2"], [*QUICK, "--attractors", "-1"], [*QUICK, "--nosie", "1"]]
+)
+def test_usage_errors_are_typers_own(folder: Path, arguments: list[str]) -> None:
+    result = here(*arguments)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_shares_and_gammas_are_read() -> None:
+    assert [read_share(text) for text in ("1%", "0.01", "0", "0%", "100%", ".5")] == [0.01, 0.01, 0, 0, 1, 0.5]
+    assert [read_gamma(text) for text in (None, "auto", "0.5", "1e-1")] == [None, "auto", 0.5, 0.1]
+    with pytest.raises(InputError):
+        read_share("%")
+
+
+# --- as a process: exit codes, a full disk, Ctrl-C and kill, and going on
+
+
+def test_exit_codes_of_the_process_and_no_traceback(folder: Path) -> None:
+    code, out, err = run(folder, *AUDIT, "--masks", "half", "--methods", "iterate", "--fail-above", "1%", "--json")
+    assert code == 3
+    assert json.loads(out)["command"].startswith("recollect audit making_a_model:Slow --train train.npy")
+    assert err.count("\n") == 1  # no progress bar where there is no terminal
+    code, out, err = run(folder, *QUICK, "--masks", "hlaf")
+    assert (code, out) == (2, "")
+    assert err.startswith("recollect: There is no mask 'hlaf'.")
+
+
+def test_a_disk_that_is_full_is_one_sentence(folder: Path) -> None:
+    limited = 'ulimit -f 2; exec "$0" "$@"'  # two blocks a file, after which the system refuses
+    done = subprocess.run(
+        ["bash", "-c", limited, __import__("sys").executable, "-B", "-m", "recollect", *QUICK], cwd=folder,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "cannot be written: File too large" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def finished(folder: Path) -> dict[str, int]:
+    return {p.name: p.stat().st_mtime_ns for p in (folder / "audit" / "cells").glob("*.json")}
+
+
+def wait_for_cells(folder: Path, process: "subprocess.Popen[str]", count: int) -> None:
+    until = time.monotonic() + 60
+    while len(finished(folder)) < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """audit.json without what has to differ between two runs."""
+    found = json.loads((folder / "audit" / "audit.json").read_text())
+    found["provenance"].pop("started")
+    found.pop("command")
+    for row in found["summary"]:
+        row.pop("seconds")
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same audit, never stopped."""
+    folder = fill(tmp_path_factory.mktemp("whole"))
+    assert go(folder).exit_code == 0
+    return folder
+
+
+def go(folder: Path) -> Result:
+    """The command in this process, in that folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return here(*QUICK)
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_stopped_in_the_middle_it_goes_on_to_the_same_result(tmp_path: Path, whole: Path, stop: signal.Signals) -> None:
+    process = start(fill(tmp_path), *QUICK, nap=0.002)
+    wait_for_cells(tmp_path, process, 3)
+    process.send_signal(stop)
+    out, err = process.communicate(timeout=60)
+    assert out == ""
+    if stop == signal.SIGINT:
+        words = "interrupted; what is finished is kept, and the same command goes on from there."
+        assert (process.returncode, err.strip()) == (130, f"recollect: {words}")
+    else:
+        assert process.returncode == -signal.SIGKILL
+    before = finished(tmp_path)
+    assert 3 <= len(before) < 16
+    for name in before:
+        assert json.loads((tmp_path / "audit" / "cells" / name).read_text())["mse"]
+    assert not (tmp_path / "audit" / "audit.json").exists()
+    assert go(tmp_path).exit_code == 0
+    assert {name: t for name, t in finished(tmp_path).items() if name in before} == before  # none was run again
+    assert (tmp_path / "audit" / "images.csv").read_bytes() == (whole / "audit" / "images.csv").read_bytes()
+    assert facts(tmp_path) == facts(whole)

@@ -1,0 +1,122 @@
+import json
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from recollect import Images
+from recollect.checkpoints import load_checkpoint
+from recollect.cli.train import Network, make_network
+from tests.auditing.making import pictures
+from tests.cli.running import fill, here, mistake, start
+
+SMALL = ["train", "train.npy", "--layers", "2", "--width", "64", "--until", "1e-3", "--device", "cpu", "--out", "runs"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(fill(tmp_path))
+    return tmp_path
+
+
+def test_it_trains_says_what_was_reached_and_can_be_audited(folder: Path) -> None:
+    result = here(*SMALL)
+    assert result.exit_code == 0, result.output
+    assert "6 images of 3x8x8 from array:train.npy" in result.stdout
+    assert "Train loss" in result.stdout
+    (path,) = (folder / "runs").glob("loss-*.safetensors")
+    assert str(path.relative_to(folder)) in result.stdout
+    assert load_checkpoint(path).network.settings["width"] == 64
+    audited = here("audit", str(path), "--train", "train.npy", "--masks", "half", "--methods", "iterate")
+    assert audited.exit_code == 0, audited.output
+
+
+def test_json(folder: Path) -> None:
+    found = json.loads(here(*SMALL, "--json").stdout)
+    assert found["reached"] is True
+    assert found["loss"] <= 1e-3
+    assert [Path(c["path"]).exists() for c in found["checkpoints"]] == [True]
+
+
+def test_a_time_limit_keeps_what_was_reached_and_exits_with_one(folder: Path) -> None:
+    result = here(*SMALL, "--until", "1e-12", "--max-seconds", "0.1")
+    assert result.exit_code == 1, result.output
+    assert "short of" in result.stdout
+
+
+def test_the_network_is_the_one_asked_for() -> None:
+    images = Images(pictures(2, 1, channels=1))
+    unet = make_network(Network.unet, images, "softplus", layers=3, width=5, seed=7)
+    assert (type(unet).__name__, unet.settings["channels"], unet.settings["activation"]) == ("UNet", 1, "softplus")
+    fc = make_network(Network.fc, images, "prelu", layers=3, width=5, seed=7)
+    assert (fc.settings["layers"], fc.settings["width"], fc.settings["seed"]) == (3, 5, 7)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["--until", "-1"], "must be positive"),
+        (["--until", "nan"], "must be positive"),
+        (["--rate", "0"], "learning rate must be positive"),
+        (["--batch", "0"], "A batch has at least one image"),
+        (["--optimizer", "sgd"], "no optimizer 'sgd'; choose adam or muon"),
+        (["--device", "nowhere"], "The device nowhere cannot be used"),
+        (["--max-seconds", "-1"], "negative"),
+        (["--out", "train.npy"], "train.npy is a file"),
+        (["--out", "train.npy/below"], "cannot be written"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_a_mistake_is_one_sentence(folder: Path, changes: list[str], words: str) -> None:
+    result = here(*SMALL, *changes)
+    lines = result.stderr.strip().splitlines()
+    assert result.exit_code == 2, (result.output, result.exception)
+    assert len(lines) == 1, result.stderr
+    assert words in lines[0]
+
+
+def test_a_source_that_is_none(folder: Path) -> None:
+    assert "There is no source 'fotos'" in mistake("train", "fotos", "--out", "runs")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_where_there_is_none(folder: Path) -> None:
+    assert "The device cuda cannot be used" in mistake("train", "train.npy", "--device", "cuda", "--out", "runs")
+
+
+@pytest.mark.parametrize(
+    "changes", [["--network", "vit"], ["--activation", "gelu"], ["--width", "0"], ["--layers", "1"]]
+)
+def test_usage_errors_are_typers_own(folder: Path, changes: list[str]) -> None:
+    result = here(*SMALL, *changes)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+
+
+def test_a_run_of_another_network_in_the_folder_is_refused(folder: Path) -> None:
+    assert here(*SMALL).exit_code == 0
+    assert here(*SMALL, "--width", "32").exit_code == 2
+    np.save(folder / "train.npy", pictures(6, 8).numpy())
+    result = here(*SMALL)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+def test_interrupted_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(tmp_path)
+    longer = [*SMALL, "--until", "1e-12"]
+    process = start(tmp_path, *longer)
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("runs/loss-1e-04*")) and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert err.strip().startswith("recollect: interrupted")
+    monkeypatch.chdir(tmp_path)
+    resumed = here(*SMALL, "--until", "1e-4", "--json")
+    assert resumed.exit_code == 0, resumed.output
+    assert json.loads(resumed.stdout)["reached"] is True

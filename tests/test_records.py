@@ -1,0 +1,115 @@
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from recollect import Blind, InputError
+from recollect import records as module
+from recollect.records import (
+    Record,
+    atomically,
+    cell_key,
+    plain,
+    provenance,
+    read_json,
+    read_record,
+    read_records,
+    write_json,
+    write_record,
+)
+
+
+def record(**more: Any) -> Record:
+    rows: dict[str, Any] = {"ids": ["a", "b"], "mse": [1e-9, 0.25], "rounds": [3, 100], "steps": [120, 4000]}
+    rows |= {"stop": ["converged", "limit"], "mask_accuracy": [1.0, 0.5], "mask_iou": [1.0, 0.25]}
+    cell = {"set": "train", "mask": "half", "method": "blind"}
+    return Record(**{"cell": cell, "settings": {"gamma": 0.5}, **rows, "seconds": 1.5, "provenance": {}} | more)
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    written = record()
+    assert read_record(write_record(tmp_path, written)) == written
+    assert read_records(tmp_path) == [written]
+
+
+def test_an_error_that_is_no_number_is_null_on_disk_and_nan_in_the_score(tmp_path: Path) -> None:
+    path = write_record(tmp_path, record(mse=[math.nan, 0.25]))
+    assert json.loads(path.read_text())["mse"] == [None, 0.25]
+    score = read_record(path).score
+    assert math.isnan(float(score.mse[0]))
+    assert (score.approximate.count, score.approximate.total) == (0, 2)
+
+
+def test_a_key_tells_cells_and_settings_apart_and_is_a_safe_file_name() -> None:
+    keys = {record().key, record(settings={"gamma": 0.1}).key, record(cell={"set": "control"}).key}
+    assert len(keys) == 3
+    assert record().key.startswith("train-half-blind-")
+    nasty = cell_key({"mask": "../up/ä b.png" + "x" * 200}, {})
+    assert "/" not in nasty
+    assert len(nasty) < 100
+    assert cell_key({"a": 1, "b": 2}, {"x": 1, "y": (2, 3)}) != cell_key({"a": 1, "b": 2}, {"x": 1, "y": [2, 4]})
+
+
+def test_what_is_no_record_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no file"):
+        read_record(tmp_path / "x.json")
+    (tmp_path / "x.json").write_text('{"format": "another"}')
+    with pytest.raises(InputError, match="not a record that this version"):
+        read_record(tmp_path / "x.json")
+    (tmp_path / "x.json").write_text('{"format": ')
+    with pytest.raises(InputError, match="cannot be read as JSON"):
+        read_json(tmp_path / "x.json")
+
+
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "a.json"
+    write_json(path, {"x": 1})
+
+    def fail() -> None:
+        with atomically(path) as file:
+            file.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert read_json(path) == {"x": 1}
+    assert [p.name for p in path.parent.iterdir()] == ["a.json"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_disk_that_takes_no_more_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.os, "fsync", full)
+    with pytest.raises(InputError, match=r"a\.json cannot be written: No space left on device\.$"):
+        write_json(tmp_path / "a.json", {})
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be written"):
+        write_json(tmp_path / "file" / "a.json", {})
+
+
+def test_provenance_names_what_a_number_rests_on() -> None:
+    found = provenance("cpu", started="now")
+    assert {"recollect", "torch", "numpy", "python"} <= set(found["versions"])
+    assert "cores" in found["device"]
+    assert (found["threads"], found["started"]) == (torch.get_num_threads(), "now")
+
+
+@dataclass(frozen=True)
+class Nested:
+    inner: Any
+
+
+def test_any_setting_is_json() -> None:
+    value = {1: Nested(Blind(gamma=0.1)), "t": torch.tensor([1.0, math.inf]), "s": (True, None, {2}), "p": Path("a")}
+    assert plain(value) == {
+        "1": {"inner": {"gamma": 0.1, "steps": 40, "limit": 100, "start": "half_kept"}},
+        "t": [1.0, None], "s": [True, None, [2]], "p": "a",
+    }  # fmt: skip
+    json.dumps(plain(value), allow_nan=False)

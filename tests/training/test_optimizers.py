@@ -1,0 +1,121 @@
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from recollect.training.optimizers import Adam, Muon, orthogonal
+
+
+def parameters(seed: int = 0) -> list[Tensor]:
+    """Two matrices of one shape, a tall one, a convolution, vectors."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = [(6, 8), (6, 8), (12, 4), (5, 3, 3, 3), (6,), (1,)]
+    return [nn.Parameter(torch.randn(shape, generator=generator)) for shape in shapes]
+
+
+def draw_gradients(weights: list[Tensor], seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    for p in weights:
+        p.grad = torch.randn(p.shape, generator=generator)
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (8, 32), (32, 8), (3, 10, 20)])
+def test_orthogonal_keeps_the_singular_vectors_and_evens_the_values(
+    shape: tuple[int, ...], rng: torch.Generator
+) -> None:
+    """Against the SVD: U V^T is the nearest orthogonal matrix; five Newton-Schulz steps come roughly there."""
+    m = torch.randn(*shape, generator=rng)
+    u, s, vt = torch.linalg.svd(m, full_matrices=False)
+    inner = u.mT @ orthogonal(m) @ vt.mT
+    values = torch.diagonal(inner, dim1=-2, dim2=-1)
+    assert torch.allclose(inner, torch.diag_embed(values), atol=1e-4)  # the same vectors
+    large = s > 0.05 * s.amax(-1, keepdim=True)
+    assert float(values[large].min()) > 0.6
+    assert float(values.max()) < 1.3
+
+
+def test_orthogonal_does_not_care_about_scale(rng: torch.Generator) -> None:
+    m = torch.randn(8, 8, generator=rng)
+    assert torch.allclose(orthogonal(m), orthogonal(1e-12 * m), atol=1e-4)
+    assert torch.equal(orthogonal(torch.zeros(4, 4)), torch.zeros(4, 4))
+
+
+def test_muon_in_one_batch_is_muon_matrix_by_matrix() -> None:
+    """The slow, obvious way: one matrix at a time, straight from the definition."""
+    weights, rate, momentum = parameters(), 0.1, 0.95
+    plain = [p.detach().clone() for p in weights[:4]]
+    buffers = [torch.zeros_like(p).flatten(1) for p in plain]
+    muon = Muon(weights, rate=rate)
+    for step in range(3):
+        draw_gradients(weights, step)
+        for p, buffer, weight in zip(plain, buffers, weights[:4], strict=True):
+            g = weight.grad.flatten(1)  # type: ignore[union-attr]
+            buffer.mul_(momentum).add_((1 - momentum) * g)
+            update = orthogonal((1 - momentum) * g + momentum * buffer)
+            p -= rate * max(1, update.shape[0] / update.shape[1]) ** 0.5 * update.view_as(p)
+        muon.step()
+    for p, weight in zip(plain, weights[:4], strict=True):
+        assert torch.allclose(p, weight, atol=1e-5)
+
+
+def test_muon_leaves_vectors_to_adam() -> None:
+    weights, alone = parameters(), parameters()[4:]
+    muon, adam = Muon(weights, rate=0.1, vector_ratio=0.5), torch.optim.Adam(alone, lr=0.05, betas=(0.9, 0.99))
+    for step in range(3):
+        draw_gradients(weights, step)
+        for p, weight in zip(alone, weights[4:], strict=True):
+            p.grad = weight.grad
+        muon.step()
+        adam.step()
+    for p, weight in zip(alone, weights[4:], strict=True):
+        assert torch.allclose(p, weight, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Adam, Muon])
+@pytest.mark.parametrize("steps", [0, 3])
+def test_a_loaded_state_goes_on_to_the_bit(kind: Callable[..., Adam | Muon], steps: int) -> None:
+    weights = parameters()
+    first = kind(weights, rate=0.1)
+    for step in range(steps):
+        draw_gradients(weights, step)
+        first.step()
+    copies = [nn.Parameter(p.detach().clone()) for p in weights]
+    second = kind(copies, rate=0.1)
+    second.load_state({name: t.clone() for name, t in first.state().items()})
+    for step in range(steps, steps + 3):
+        draw_gradients(weights, step)
+        draw_gradients(copies, step)
+        first.step()
+        second.step()
+    assert all(torch.equal(a, b) for a, b in zip(weights, copies, strict=True))
+
+
+@pytest.mark.parametrize("kind", [Adam, Muon])
+def test_moments_are_loaded_in_the_layout_of_their_weights(kind: Callable[..., Adam | Muon]) -> None:
+    """Fused kernels walk through memory: a channels-last weight needs channels-last moments."""
+    conv = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimizer = kind(conv.parameters(), rate=0.1)
+    draw_gradients(list(conv.parameters()), 0)
+    optimizer.step()
+    saved = {name: t.contiguous().clone() for name, t in optimizer.state().items()}
+    optimizer.load_state(saved)
+    inner = optimizer.adam if isinstance(optimizer, Adam) else optimizer.vectors
+    for p, state in inner.state.items():
+        assert state["exp_avg"].stride() == p.stride()
+        assert not state["exp_avg"].requires_grad
+    assert all(torch.equal(t, saved[name]) for name, t in optimizer.state().items())
+
+
+@pytest.mark.parametrize("kind", [Adam, Muon])
+def test_a_new_rate_is_the_rate_of_the_next_step(kind: Callable[..., Adam | Muon]) -> None:
+    moved = []
+    for rate in (0.1, 0.01):
+        weights = parameters()
+        before = [p.detach().clone() for p in weights]
+        optimizer = kind(weights, rate=0.1)
+        optimizer.set_rate(rate)
+        draw_gradients(weights, 0)
+        optimizer.step()
+        moved.append([float((p.detach() - b).abs().max()) for p, b in zip(weights, before, strict=True)])
+    assert moved[0] == pytest.approx([10 * m for m in moved[1]], rel=1e-3)

@@ -1,0 +1,40 @@
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from recollect import FullyConnected, InputError, UNet
+from recollect.training import Recipe
+
+
+def test_a_recipe_is_its_record() -> None:
+    record = json.loads(json.dumps(Recipe(rate=0.5, batch=3, seed=7).record()))
+    assert Recipe(**{**record, "betas": tuple(record["betas"])}) == Recipe(rate=0.5, batch=3, seed=7)
+
+
+def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
+    fc, unet = FullyConnected((1, 4, 4), layers=3, width=8), UNet(widths=(4, 8))
+    assert Recipe.for_network(fc, 600).optimizer == "adam"
+    assert Recipe.for_network(unet, 50).optimizer == "muon"
+    assert Recipe.for_network(fc, 600).batch is None
+    assert Recipe.for_network(fc, 25_000).batch is not None
+    assert Recipe.for_network(fc, 600, seed=3).seed == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"optimizer": "sgd"}, r"no optimizer 'sgd'; choose adam or muon"),
+        ({"rate": 0.0}, r"learning rate must be positive, got 0.0"),
+        ({"rate": float("nan")}, r"learning rate must be positive, got nan"),
+        ({"rate": float("inf")}, r"learning rate must be positive, got inf"),
+        ({"betas": (0.9, 1.0)}, r"two numbers from 0 to below 1, got \(0.9, 1.0\)"),
+        ({"betas": (0.9,)}, r"two numbers"),
+        ({"average": 0}, r"averaged over at least one step, got 0"),
+        ({"batch": 0}, r"at least one image, got 0"),
+    ],
+)
+def test_recipes_that_cannot_be(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        replace(Recipe(), **wrong)

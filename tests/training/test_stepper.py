@@ -1,0 +1,131 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from recollect import InputError, UNet
+from recollect.precision import _switches
+from recollect.training import Recipe
+from recollect.training.stepper import Stepper
+from tests.training.small import loss_of, small_images, small_network, vector
+
+
+def stepper(recipe: Recipe | None = None, count: int = 20) -> Stepper:
+    return Stepper(small_network(), small_images(count).pixels, recipe or Recipe())
+
+
+def test_a_window_is_adam_step_by_step() -> None:
+    """Against torch's plain, unfused Adam on the same network."""
+    made, plain, x = stepper(), small_network(), small_images().pixels
+    adam = torch.optim.Adam(plain.parameters(), lr=1e-3, betas=(0.9, 0.99))
+    logs = []
+    for _ in range(10):
+        loss = (plain(x) - x).square().mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        logs.append(math.log(float(loss.detach())))
+    assert made.run(10) == pytest.approx(math.exp(sum(logs) / 10), rel=1e-4)  # the geometric mean
+    assert torch.allclose(vector(made.network), vector(plain), atol=1e-5)
+
+
+def test_the_average_forgets_over_its_horizon() -> None:
+    made = stepper(Recipe(average=4))
+    average = [w.detach().clone() for w in made.weights]
+    for _ in range(5):
+        made.run(1)
+        average = [a + (w.detach() - a) / 4 for a, w in zip(average, made.weights, strict=True)]
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(average, made.average, strict=True))
+
+
+def test_the_horizon_grows_with_the_run() -> None:
+    made = stepper(Recipe(average=100))
+    horizons = []
+    for steps in (0, 1999, 3999, 4000, 8000, 100_000):
+        made.steps = steps
+        horizons.append(made.horizon)
+    assert horizons == [100, 100, 100, 200, 400, 3200]
+
+
+def test_measure_is_the_loss_over_all_images() -> None:
+    made, images = stepper(Recipe(batch=5)), small_images()
+    made.run(20)
+    own = vector(made.network)
+    assert made.measure(averaged=False) == pytest.approx(loss_of(made.network, images), rel=1e-6)
+    assert made.measure(averaged=False, chunk=7) == pytest.approx(made.measure(averaged=False), rel=1e-6)
+    averaged = made.measure(averaged=True)
+    assert torch.equal(vector(made.network), own)  # measuring the average leaves the weights alone
+    with made.using(made.average):
+        assert averaged == pytest.approx(loss_of(made.network, images), rel=1e-6)
+
+
+def test_other_weights_are_used_for_a_while_only() -> None:
+    made = stepper()
+    own = vector(made.network)
+    zeros = [torch.zeros_like(w) for w in made.weights]
+    with made.using(zeros):
+        assert not vector(made.network).any()
+    assert torch.equal(vector(made.network), own)
+    with pytest.raises(ZeroDivisionError), made.using(zeros):
+        raise ZeroDivisionError
+    assert torch.equal(vector(made.network), own)
+
+
+def test_batches_are_shuffled_passes_over_the_set() -> None:
+    made = stepper(Recipe(batch=5))
+    seen = []
+    for _ in range(8):
+        made._draw_batch()
+        seen += [int((made.images == image).flatten(1).all(1).nonzero()) for image in made._batch]
+    assert sorted(seen[:20]) == sorted(seen[20:]) == list(range(20))
+    assert seen[:20] != seen[20:]
+
+
+def test_a_batch_larger_than_the_set_is_the_set() -> None:
+    assert stepper(Recipe(batch=50))._batch.shape[0] == 20
+
+
+def test_losses_that_are_not_finite() -> None:
+    made = stepper()
+    with torch.no_grad():
+        made.weights[0].fill_(math.nan)
+    assert math.isnan(made.run(2))
+    assert math.isnan(made.measure(averaged=False))
+
+
+def test_a_perfect_fit_is_a_loss_of_zero() -> None:
+    """Its logarithm is not finite, yet nothing diverged."""
+    made = Stepper(small_network(), torch.zeros(3, 1, 8, 8), Recipe())
+    made.set_weights([torch.zeros_like(w) for w in made.weights])
+    assert made.run(3) == 0.0
+
+
+def test_restart_forgets_moments_and_average() -> None:
+    made = stepper()
+    made.run(20)
+    made.restart(5e-4)
+    assert made.rate == 5e-4
+    assert made.optimizer.state() == {}
+    assert all(torch.equal(a, w) for a, w in zip(made.average, made.weights, strict=True))
+
+
+def test_precision_in_words_and_left_as_it_was() -> None:
+    before = [s.fp32_precision for s in _switches()]  # type: ignore[attr-defined]
+    made = stepper()
+    made.run(2)
+    assert made.precision() == {"forward": "float32", "backward": "float32"}
+    assert stepper(Recipe(optimizer="muon")).precision()["orthogonal"] == "float32"
+    assert [s.fp32_precision for s in _switches()] == before  # type: ignore[attr-defined]
+
+
+def test_muon_trains_convolutions() -> None:
+    made = Stepper(UNet(channels=1, widths=(4, 8)), small_images(4).pixels, Recipe(optimizer="muon", rate=0.02))
+    first = made.measure(averaged=False)
+    made.run(60)
+    assert made.measure(averaged=False) < 0.7 * first
+
+
+def test_nothing_to_train() -> None:
+    with pytest.raises(InputError, match="nothing to train: Identity has no parameters"):
+        Stepper(nn.Identity(), small_images().pixels, Recipe())
