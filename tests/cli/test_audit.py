@@ -237,7 +237,7 @@ def go(folder: Path) -> Result:
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_in_the_middle_it_goes_on_to_the_same_result(tmp_path: Path, whole: Path, stop: signal.Signals) -> None:
-    process = start(fill(tmp_path), *QUICK, nap=0.002)
+    process = start(fill(tmp_path), *QUICK, nap=0.005)
     wait_for_cells(tmp_path, process, 3)
     process.send_signal(stop)
     out, err = process.communicate(timeout=60)
