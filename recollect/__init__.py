@@ -15,10 +15,16 @@ from recollect.version import __version__
 
 if TYPE_CHECKING:
     from recollect.auditing import audit
+    from recollect.models import open_model
     from recollect.sources import load
     from recollect.training import train_to_loss
 
-_LATER = {"audit": "recollect.auditing", "load": "recollect.sources", "train_to_loss": "recollect.training"}
+_LATER = {
+    "audit": "recollect.auditing",
+    "load": "recollect.sources",
+    "open_model": "recollect.models",
+    "train_to_loss": "recollect.training",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -49,5 +55,6 @@ __all__ = [
     "mask",
     "mask_agreement",
     "observe",
+    "open_model",
     "train_to_loss",
 ]

@@ -17,6 +17,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "prelu": nn.PReLU,
     "softplus": nn.Softplus,
 }
+PYTORCH_GAIN = 1 / math.sqrt(6)  # of PyTorch's default initialisation, relative to He's
 SHRINK = 1e-4  # how much a signal shrinks from input to output at the start of training
 
 
@@ -109,14 +110,14 @@ def make_activation(name: str) -> nn.Module:
 def initialise(network: nn.Module, seed: int, shrink: float = SHRINK) -> None:
     """Draw all weights anew: He's scale, lowered so that a signal shrinks by `shrink` over all layers.
 
-    Small initial weights make networks that memorize; a fixed lowering a layer, as PyTorch's default has, would
-    leave nothing of the signal after twenty layers.
+    Small initial weights make networks that memorize. PyTorch's default lowers each layer alike, which is right for
+    shallow networks and the lowest used here, but would leave nothing of the signal after twenty layers.
     """
     layers = [m for m in network.modules() if isinstance(m, (nn.Linear, nn.Conv2d))]
     generator = torch.Generator().manual_seed(seed)
     for layer in layers:
         fan_in = layer.weight[0].numel()
-        deviation = math.sqrt(2 / fan_in) * shrink ** (1 / len(layers))
+        deviation = math.sqrt(2 / fan_in) * max(shrink ** (1 / len(layers)), PYTORCH_GAIN)
         with torch.no_grad():
             layer.weight.copy_(torch.randn(layer.weight.shape, generator=generator) * deviation)
             if layer.bias is not None:

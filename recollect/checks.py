@@ -97,7 +97,7 @@ def check_black(images: Images, chunk: int = 1024) -> Check:
     return Check(
         "black", level,
         f"Original images contain exact zeros ({told} of their values), which look like erased ones: there no method "
-        "can tell the mask from y.",
+        "can tell from the damaged image what was erased.",
     )  # fmt: skip
 
 

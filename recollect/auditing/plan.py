@@ -16,12 +16,12 @@ from recollect.autoencoders import FullyConnected, UNet
 from recollect.degradation import SIX, Degradation, Erasure, all_erased, half_kept, mask
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.recovery import Blind, Iterate, KnownMask, ZeroRule
+from recollect.recovery import Blind, Iterate, KnownMask, Refined, ZeroRule
 from recollect.sources import load
 
 METHODS = ("blind", "iterate", "known")
-NAMED = (*METHODS, "zero-rule")
-_TUNED = ("blind", "known", "zero-rule")  # methods that gamma matters to
+NAMED = (*METHODS, "refined", "zero-rule")
+_TUNED = ("blind", "known", "refined", "zero-rule")  # methods that gamma matters to
 _STARTS = {"random": half_kept, "erased": all_erased}
 
 Start = Callable[[Tensor], Degradation]
@@ -145,6 +145,7 @@ def settle_methods(methods: Mapping[str, Any], blind: Blind, noise_std: float) -
     paste = noise_std == 0
     made = {
         "blind": blind,
+        "refined": Refined(blind.gamma, blind.steps, blind.limit, blind.start, paste=paste),
         "iterate": Iterate(),
         "known": KnownMask(gamma=blind.gamma, paste=paste),
         "zero-rule": ZeroRule(gamma=blind.gamma, paste=paste),

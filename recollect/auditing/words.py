@@ -50,6 +50,8 @@ def in_full(audit: Audit) -> str:
             f"Telling training from control images by the error ({audit.main_method}): AUC {found.auc:.3f} (0.5 is "
             f"guessing), and {found.tpr_at_1_fpr:.0%} of the training images are found at 1% false accusations.",
         ]
+    if spent := audit.facts["settings"].get("tuning_images_left_out"):
+        lines += ["", f"Gamma and start were searched on {len(spent)} other training images, left out of every rate."]
     worrying = [c for c in audit.checks if c.level != "ok"]
     lines += ["", *(f"{c.level}: {c.sentence}" for c in worrying)] if worrying else []
     return "\n".join(lines)

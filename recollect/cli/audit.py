@@ -61,8 +61,8 @@ def audit_command(
         str,
         typer.Option(
             rich_help_panel=_ATTACK,
-            help="blind (told nothing), iterate (the baseline), known (told the mask, a reference); zero-rule always "
-            "comes with blind.",
+            help="blind (told nothing), iterate (the baseline), known (told the mask, a reference), refined "
+            "(blind, then a longer run with the mask it found); zero-rule always comes with blind.",
         ),
     ] = "blind,iterate,known",
     gamma: Annotated[

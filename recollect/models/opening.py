@@ -115,9 +115,11 @@ def _opened_file(path: Path, device: torch.device | str) -> nn.Module:
         load_strictly(path)  # one that needs pickle is refused with the way round that
         raise weights_alone(path)
     if kind == "pickle":
-        raise needs_pickle(path, "it is a bare pickle, or was saved by torch before 1.6")
+        raise needs_pickle(path, "it is a bare pickle, was saved by torch before 1.6, or is no model at all")
     held = {"arrays": "holds arrays, not a model", "archive": "is an archive of something else"}
-    raise InputError(f"{path} {held.get(kind, 'is not a file of a known kind')}; a model is one of {KNOWN}.")
+    named = path.suffix.lower() in KNOWN.split(", ")
+    unknown = "does not hold what its name says" if named else "is not a file of a known kind"
+    raise InputError(f"{path} {held.get(kind, unknown)}; a model is one of {KNOWN}.")
 
 
 def _checkpoint(path: Path, device: torch.device | str) -> nn.Module:

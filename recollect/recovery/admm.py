@@ -28,6 +28,8 @@ def admm(f: Autoencoder, y: Tensor, theta: Degradation, *, gamma: float, steps: 
 
 def check_admm(gamma: float, steps: int) -> None:
     """Refuse settings that ADMM cannot run with."""
+    if not isinstance(gamma, (int, float)):
+        raise InputError(f"gamma must be a number, got {gamma!r}.")
     if not gamma > 0 or gamma == math.inf:
         raise InputError(f"gamma must be {'finite' if gamma == math.inf else 'positive'}, got {gamma}.")
     if not isinstance(steps, int) or steps < 1:

@@ -50,7 +50,7 @@ def grey_levels(mse: float) -> float:
 
 
 def plain_value(value: Any) -> str:
-    """Any fact as text: numbers with thin spaces between thousands, lists with commas."""
+    """Any fact as text: numbers with thin spaces between thousands, lists with commas, tables with semicolons."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -58,7 +58,10 @@ def plain_value(value: Any) -> str:
     if isinstance(value, float):
         return scientific(value) if value and not 1e-3 <= abs(value) < 1e6 else f"{value:g}"
     if isinstance(value, (list, tuple)):
-        return ", ".join(plain_value(v) for v in value)
+        between = "; " if any(isinstance(v, Mapping) for v in value) else ", "
+        return between.join(plain_value(v) for v in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label} {text}" for label, text in flattened(value))
     return "–" if value is None else str(value)
 
 

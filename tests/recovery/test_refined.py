@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from recollect import Blind, Images, InputError, KnownMask, Score, mask, observe
+from recollect import Blind, Images, InputError, KnownMask, Score, audit, mask, observe
 from recollect.degradation import Erasure
 from recollect.recovery import Refined, Stop
 from tests.planted import Memorizer
@@ -71,3 +71,10 @@ def test_bad_settings_are_refused() -> None:
         Refined(refine_steps=0)
     with pytest.raises(InputError, match="gamma must be positive"):
         Refined(gamma=0)
+
+
+def test_an_audit_runs_it_by_name_and_speaks_of_it_first(stored: Images) -> None:
+    found = audit(Memorizer(stored.pixels), train=stored, masks="half", methods="refined", gamma=0.5, start="random")
+    assert found.methods == ["refined"]
+    assert found.main_method == "refined"
+    assert found.rate("train", "half", "refined").value > 0.9
