@@ -1,6 +1,7 @@
 """The command line as its user runs it, in this process or in one of its own; and small things to give it."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,7 @@ def start(folder: Path, *arguments: str, nap: float = 0.0) -> "subprocess.Popen[
     return subprocess.Popen(
         [sys.executable, "-m", "recollect", *arguments], cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever runs the tests may ignore it
     )  # fmt: skip
 
 
