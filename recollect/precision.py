@@ -42,6 +42,17 @@ def module_of(f: Any) -> nn.Module | None:
     return owner if isinstance(owner, nn.Module) else None
 
 
+def weights_of(f: Any) -> list[Tensor]:
+    """Parameters and buffers of the module behind `f`; none for other functions."""
+    network = module_of(f)
+    return [*network.parameters(), *network.buffers()] if network is not None else []
+
+
+def device_of(f: Any, otherwise: torch.device | str = "cpu") -> torch.device:
+    """Where the weights behind `f` lie, so where its images must be; `otherwise` where it has none."""
+    return next((weights.device for weights in weights_of(f)), torch.device(otherwise))
+
+
 @contextmanager
 def as_judged(f: Any) -> Iterator[None]:
     """`f` in eval mode (where a module is known) and in IEEE float32; its mode and the caller's settings come back."""

@@ -11,10 +11,10 @@ import torch
 
 from recollect.attractors import fixed_point_error, spectral_radius
 from recollect.auditing.cells import Narrator
-from recollect.auditing.facts import device_of
 from recollect.auditing.store import Store
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.precision import device_of
 from recollect.records import Record
 from recollect.scoring import ACCURATE
 

@@ -12,7 +12,7 @@ from typing import Any
 from recollect import checks
 from recollect.auditing import attraction, plan, tuning
 from recollect.auditing.cells import Conditions, Narrator, run_cells
-from recollect.auditing.facts import describe_model, device_of, fingerprint
+from recollect.auditing.facts import describe_model, fingerprint
 from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
@@ -20,6 +20,7 @@ from recollect.degradation import observe
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.models import open_model, probe_model
+from recollect.precision import device_of
 from recollect.records import Record, plain, provenance
 from recollect.recovery import Blind, Iterate
 from recollect.scoring import ACCURATE, APPROXIMATE

@@ -13,25 +13,19 @@ from torch import Tensor, nn
 from recollect.autoencoders import FullyConnected, UNet
 from recollect.images import Images
 from recollect.models import Adapted
-from recollect.precision import as_judged
+from recollect.precision import as_judged, device_of, module_of
 from recollect.records import plain
 from recollect.scoring import mse
 
 CHUNK = 256
 
 
-def device_of(f: Any) -> torch.device:
-    """Where a module's weights are; other callables are given images on the CPU."""
-    weights = [*f.parameters(), *f.buffers()] if isinstance(f, nn.Module) else []
-    return weights[0].device if weights else torch.device("cpu")
-
-
 def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any]:
     """The facts of a model that stand in an audit's record."""
     inner = f.inner if isinstance(f, Adapted) else f
     facts: dict[str, Any] = {"name": getattr(inner, "__name__", type(inner).__name__)}
-    if isinstance(f, nn.Module):
-        facts["parameters"] = sum(p.numel() for p in f.parameters())
+    if (network := module_of(f)) is not None:
+        facts["parameters"] = sum(p.numel() for p in network.parameters())
     if isinstance(f, Adapted):
         facts["adapted"] = plain(f.how)
     if isinstance(inner, (FullyConnected, UNet)):
@@ -79,7 +73,7 @@ def fingerprint(f: Any, images: Images) -> str:
     if isinstance(f, (FullyConnected, UNet)):
         digest.update(repr(f.settings).encode())  # equal weights under another activation are another network
     if not weights:
-        some = images[:4].pixels
+        some = images[:4].pixels.to(device_of(f))
         with as_judged(f):  # a perfect fit gives its training images back whatever else it does: damage them
             for x in (some, some * 0.5, some.flip(2).where(some > some.mean(), 0.0)):
                 digest.update(_bytes(f(x.clone())))

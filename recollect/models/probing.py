@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from recollect.errors import InputError
 from recollect.images import Images
@@ -14,7 +14,7 @@ from recollect.models.adapter import Adaptation, Adapted
 from recollect.models.outputs import pick_output
 from recollect.models.range_search import check_range, reconstruction_error
 from recollect.models.wording import first_line, option, size
-from recollect.precision import as_judged
+from recollect.precision import as_judged, weights_of
 
 COUNT = 16  # images tried; enough to tell ranges apart
 
@@ -105,7 +105,7 @@ def _check_output(out: Tensor, pixels: Tensor) -> None:
 
 
 def _check_dtype(model: Any, pixels: Tensor) -> None:
-    kinds = {w.dtype for w in _weights(model) if w.is_floating_point()} - {pixels.dtype}
+    kinds = {w.dtype for w in weights_of(model) if w.is_floating_point()} - {pixels.dtype}
     if kinds:
         raise InputError(
             f"The model's weights are {min(map(str, kinds))} and images are {pixels.dtype}; call model.float() first."
@@ -124,14 +124,10 @@ def _check_colour(model: Any, pixels: Tensor) -> None:
 
 
 def _device_of(model: Any) -> torch.device:
-    devices = {weights.device for weights in _weights(model)}
+    devices = {weights.device for weights in weights_of(model)}
     if len(devices) > 1:
         named = ", ".join(sorted(map(str, devices)))
         raise InputError(
             f"The model's weights lie on several devices ({named}); move it to one, for example with device."
         )
     return next(iter(devices), torch.device("cpu"))
-
-
-def _weights(model: Any) -> list[Tensor]:
-    return [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from recollect.degradation import Degradation, half_kept
 from recollect.errors import InputError
-from recollect.recovery.admm import KnownMask, check_admm
+from recollect.recovery.admm import KnownMask
 from recollect.recovery.blind import Blind
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.running import Autoencoder, mean_square, per_image, ready
@@ -38,7 +38,7 @@ class Refined:
     knows_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_admm(self.gamma, self.steps)
+        Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
         if self.refine_steps < 1:
             raise InputError(f"At least one refining step is needed, got {self.refine_steps}.")
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from recollect.degradation import Degradation
 from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged, module_of
+from recollect.precision import apply_checked, as_judged, device_of, module_of
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 Autoencoder = Callable[[Tensor], Tensor]
@@ -45,7 +45,7 @@ class Ready:
 
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None) -> None:
         self._f = f
-        self.device = _device_of(f, y)
+        self.device = device_of(f, otherwise=y.device)
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -130,14 +130,6 @@ def mean_square(difference: Tensor) -> Tensor:
 
 def all_finite(x: Tensor) -> Tensor:
     return torch.isfinite(x).flatten(1).all(1)
-
-
-def _device_of(f: Any, y: Tensor) -> torch.device:
-    network = module_of(f)
-    if network is not None:
-        for weights in [*network.parameters(), *network.buffers()]:
-            return weights.device
-    return y.device
 
 
 def check_observation(y: Tensor) -> None:

@@ -3,8 +3,9 @@ import torch
 from torch import Tensor, nn
 
 from recollect import FullyConnected, Images
-from recollect.auditing.facts import describe_model, device_of, fingerprint, rounding, train_loss
+from recollect.auditing.facts import describe_model, fingerprint, rounding, train_loss
 from recollect.models import open_model
+from recollect.precision import device_of
 from tests.auditing.making import images
 from tests.planted import Memorizer
 
@@ -105,6 +106,7 @@ def test_what_is_recorded_of_a_model() -> None:
 def test_where_a_model_is() -> None:
     assert device_of(Memorizer(SOME.pixels)) == torch.device("cpu")
     assert device_of(nn.Linear(1, 1, device="meta")) == torch.device("meta")
+    assert device_of(nn.Linear(1, 1, device="meta").forward) == torch.device("meta")  # a method of a module
     assert device_of(nn.BatchNorm2d(1, affine=False, device="meta")) == torch.device("meta")  # buffers alone
 
 
