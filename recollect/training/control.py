@@ -54,6 +54,10 @@ class Limits:
             return f"stopped at the limit of {self.seconds:g} s"
         return f"stopped at the limit of {self.steps} steps" if steps >= self.steps else None
 
+    def used(self, seconds: float, steps: int) -> float:
+        """Which share of a limit is behind, of the one that comes first; nothing where there is none."""
+        return max(seconds / max(self.seconds, 1e-9), steps / max(self.steps, 1e-9))
+
 
 @dataclass
 class Watch:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -36,6 +37,7 @@ class Muon:
                 groups[rows, columns].append(p)
         self.groups = list(groups.values())
         self.buffers = [torch.zeros(len(g), *g[0].flatten(1).shape, device=device) for g in self.groups]
+        self.streams = [torch.cuda.Stream(device) if device.type == "cuda" else None for _ in self.groups]
         vectors = [p for p in parameters if p.ndim < 2]
         self.vectors = torch.optim.Adam(
             vectors, lr=torch.tensor(rate * vector_ratio, device=device), betas=betas, **adam_options(device)
@@ -47,14 +49,19 @@ class Muon:
 
     @torch.no_grad()
     def step(self) -> None:
-        for group, buffer in zip(self.groups, self.buffers, strict=True):
-            gradient = torch.stack([p.grad.flatten(1) for p in group if p.grad is not None])
-            buffer.lerp_(gradient, 1 - self.momentum)
-            update = orthogonal(gradient.lerp(buffer, self.momentum))  # Nesterov's look ahead
-            rows, columns = update.shape[1:]
-            update = update * (self.rate * -(max(1.0, rows / columns) ** 0.5))
-            torch._foreach_add_(group, [u.view_as(p) for u, p in zip(update, group, strict=True)])
+        with side_by_side(self.streams):
+            for group, buffer, stream in zip(self.groups, self.buffers, self.streams, strict=True):
+                with torch.cuda.stream(stream):
+                    self._step_group(group, buffer)
         self.vectors.step()
+
+    def _step_group(self, group: list[Tensor], buffer: Tensor) -> None:
+        gradient = torch.stack([p.grad.flatten(1) for p in group if p.grad is not None])
+        buffer.lerp_(gradient, 1 - self.momentum)
+        update = orthogonal(gradient.lerp(buffer, self.momentum))  # Nesterov's look ahead
+        rows, columns = update.shape[1:]
+        update = update * (self.rate * -(max(1.0, rows / columns) ** 0.5))
+        torch._foreach_add_(group, [u.view_as(p) for u, p in zip(update, group, strict=True)])
 
     def state(self) -> dict[str, Tensor]:
         tensors = {f"muon.{i}": b for i, b in enumerate(self.buffers)}
@@ -95,11 +102,23 @@ def orthogonal(matrices: Tensor, steps: int = 5) -> Tensor:
     x = matrices.mT if tall else matrices
     x = x / (x.flatten(-2).norm(dim=-1)[..., None, None] + 1e-30)
     x = x.bfloat16() if x.is_cuda else x
-    for _ in range(steps):
+    for _ in range(steps):  # a x + (b gram + c gram^2) x, each product with its sum in one pass
         gram = x @ x.mT
-        x = a * x + (b * gram + c * gram @ gram) @ x
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     x = x.to(matrices.dtype)
     return x.mT if tall else x
+
+
+@contextmanager
+def side_by_side(streams: Sequence[torch.cuda.Stream | None]) -> Iterator[None]:
+    """Work given to these streams inside runs at the same time; it starts after what came before and ends before
+    what comes after. Small products alone do not fill a GPU."""
+    used = [stream for stream in streams if stream is not None]
+    for stream in used:
+        stream.wait_stream(torch.cuda.current_stream())
+    yield
+    for stream in used:
+        torch.cuda.current_stream().wait_stream(stream)
 
 
 def adam_options(device: torch.device) -> dict[str, bool]:

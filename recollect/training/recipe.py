@@ -10,7 +10,9 @@ from torch import nn
 
 from recollect.errors import InputError
 
-MUON_RATE = 5e-3
+MUON_RATE = 0.01
+CONVOLUTIONAL_MUON_RATE = 0.02
+FALL = 64_000  # where a last layer cannot be solved exactly
 ADAM_RATE_TIMES_WIDTH = 0.4
 
 
@@ -23,20 +25,25 @@ class Recipe:
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
     average: int = 100  # steps that the weights are averaged over at first, more later: removes a high rate's noise
     batch: int | None = None  # None: all images at every step
+    fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
     tf32_until: float = 3e-5  # on a GPU, above this loss the forward pass runs in TF32; the backward pass always does
     finish_from: float | None = 1e-5  # below this loss a linear last layer is solved exactly; None: never
     seed: int = 42
 
     @classmethod
     def for_network(cls, network: nn.Module, images: int = 1, optimizer: str | None = None, seed: int = 42) -> Recipe:
-        """The defaults by kind of network: Muon for convolutional ones, whose last decades are badly conditioned,
-        Adam for the others, at a rate that falls with the width; batches only for sets too large for one."""
+        """The defaults by kind of network: Muon at a falling rate for convolutional ones, whose last decades are badly
+        conditioned, Adam for the others, lower the wider they are; batches only for sets too large for one."""
         convolutional = any(isinstance(m, nn.Conv2d) for m in network.modules())
         optimizer = optimizer or ("muon" if convolutional else "adam")
         width = min((m.out_features for m in network.modules() if isinstance(m, nn.Linear)), default=1024)
-        rate = MUON_RATE if optimizer == "muon" else min(1e-3, ADAM_RATE_TIMES_WIDTH / width)
+        muon_rate = CONVOLUTIONAL_MUON_RATE if convolutional else MUON_RATE
+        rate = muon_rate if optimizer == "muon" else min(1e-3, ADAM_RATE_TIMES_WIDTH / width)
         batch = 128 if convolutional else 5000
-        return cls(optimizer=optimizer, rate=rate, batch=batch if images > 2 * batch else None, seed=seed)
+        return cls(
+            optimizer=optimizer, rate=rate, batch=batch if images > 2 * batch else None,
+            fall=FALL if convolutional or images > width else None, seed=seed,
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.optimizer not in ("adam", "muon"):
@@ -47,6 +54,8 @@ class Recipe:
             raise InputError(f"Adam's betas are two numbers from 0 to below 1, got {self.betas}.")
         if self.average < 1:
             raise InputError(f"The weights are averaged over at least one step, got {self.average}.")
+        if self.fall is not None and self.fall < 1:
+            raise InputError(f"The rate falls over at least one step, got {self.fall}.")
         if self.batch is not None and self.batch < 1:
             raise InputError(f"A batch has at least one image, got {self.batch}.")
 

@@ -23,6 +23,7 @@ from recollect.training.curve import draw_curve, write_curve
 from recollect.training.finish import can_finish, solve_last_layer
 from recollect.training.outcome import Milestone, Progress, Training, milestone_path, milestones_in, spell
 from recollect.training.recipe import Recipe
+from recollect.training.schedule import Fall
 from recollect.training.state import SavedRun, identity, load_run, save_run
 from recollect.training.stepper import Stepper
 
@@ -41,6 +42,7 @@ class Run:
             self.images = self.images.contiguous(memory_format=torch.channels_last)
         _check_fit(network, self.images[:1])
         self.stepper = Stepper(network, self.images, recipe)
+        self.top_rate, self.fall = recipe.rate, Fall(recipe.fall)  # the rate is a share of the top rate
         self.watch = Watch(_constant_loss(self.images))
         self.milestones: list[Milestone] = []
         self.log: list[str] = []
@@ -62,6 +64,7 @@ class Run:
         while self.wanted:
             if stop := limits.reached(self.seconds, self.steps) or self._too_slow():
                 return self._end(stop)
+            self._set_rate(limits)
             point, here = self._window(started, int(min(WINDOW, limits.steps - self.steps)))
             self._take_milestones(here)
             if self.wanted and here.loss <= self.finish_from:
@@ -73,14 +76,21 @@ class Run:
                 self._save()
         return self._end("reached")
 
+    def _set_rate(self, limits: Limits) -> None:
+        """Follow the fall of the rate; start another when it ended and the goal is still ahead."""
+        if self.fall.over(self.steps):
+            self.fall = self.fall.again(self.steps)
+            self._say(f"the rate fell to nothing; it goes up again, and falls over {self.fall.length} steps")
+        self.stepper.set_rate(self.top_rate * self.fall.share(self.steps, self.seconds, limits))
+
     def _window(self, started: float, steps: int) -> tuple[Point, Here]:
         """Some steps, and a look at where they led: the better of weights and average, each measured."""
         loss = self.stepper.run(steps)
         self.steps += steps
-        averaged = self.stepper.measure(averaged=True, precision=self.stepper.forward_precision)
+        averaged = self.stepper.measure(averaged=True, precision=self.stepper.measuring_precision)
         here = Here(averaged, self.stepper.average)
         if loss < averaged:  # the mean over a window does not tell how good the weights at its end are
-            now = self.stepper.measure(averaged=False, precision=self.stepper.forward_precision)
+            now = self.stepper.measure(averaged=False, precision=self.stepper.measuring_precision)
             here = Here(now, self.stepper.weights) if now < averaged else here
         self.seconds = time.monotonic() - started
         return Point(self.seconds, self.steps, loss, averaged, self.stepper.rate), here
@@ -126,12 +136,12 @@ class Run:
         verdict = self.watch.judge(point)
         if not self.wanted:
             return
-        if self.stepper.forward_precision == "tf32" and point.averaged < self.recipe.tf32_until:
-            self.stepper.forward_precision = "ieee"
-            self._note_precision(point.averaged)
-            self._say(f"forward pass in float32 from here, at {point.averaged:.1e}; the backward pass stays in TF32")
-        if verdict is Verdict.FINE:
-            return
+        if self.stepper.forward_precision == "tf32" and point.loss < self.recipe.tf32_until:
+            self.stepper.forward_precision = "split"
+            self._note_precision(point.loss)
+            self._say(f"forward pass in float32 from here, at {point.loss:.1e}; the backward pass stays in TF32")
+        if verdict is Verdict.FINE or (verdict is Verdict.PLATEAU and self.fall.length):
+            return  # a rate that falls by itself needs no cut
         if verdict is Verdict.COLLAPSED:
             self._start_again(point)
         else:
@@ -141,28 +151,28 @@ class Run:
     def _start_again(self, point: Point) -> None:
         self.tries += 1
         initialise(self.network, self.recipe.seed + self.tries, 1.0 if self.tries % 2 else SHRINK)
-        self.stepper.restart(self.stepper.rate * (1.0 if self.tries % 2 else CUT))  # cuts made before stay made
+        self.top_rate *= 1.0 if self.tries % 2 else CUT  # cuts made before stay made
+        self.stepper.restart(self.top_rate)
         self._say(
             f"the output collapsed: no better than a constant one ({point.averaged:.1e}); "
-            f"started again from other weights, rate {self.stepper.rate:.1e}"
+            f"started again from other weights, rate {self.top_rate:.1e}"
         )
 
     def _cut_rate(self, verdict: Verdict, point: Point) -> None:
-        rate = self.stepper.rate * CUT
+        self.top_rate *= CUT
         if verdict is Verdict.PLATEAU:
             self.stepper.set_weights(self.stepper.average)
-            self.stepper.set_rate(rate)
         else:
             self.stepper.set_weights(self.best_weights)
-            self.stepper.restart(rate)
+            self.stepper.restart(self.top_rate)
         to = "the averaged" if verdict is Verdict.PLATEAU else "the best"
-        self._say(f"{verdict.value} at {point.loss:.1e}: back to {to} weights, rate cut to {rate:.1e}")
+        self._say(f"{verdict.value} at {point.loss:.1e}: back to {to} weights, rate cut to {self.top_rate:.1e}")
 
     def _too_slow(self) -> str | None:
         """A rate cut over and over ends somewhere: better said than gone on with for ever."""
-        if self.stepper.rate > min(LOWEST_RATE, 1e-3 * self.recipe.rate):
+        if self.top_rate > min(LOWEST_RATE, 1e-3 * self.recipe.rate):
             return None
-        return f"stopped at a rate of {self.stepper.rate:.0e}, too small to change float32 weights,"
+        return f"stopped at a rate of {self.top_rate:.0e}, too small to change float32 weights,"
 
     def _progress(self, point: Point) -> Progress:
         goal = self.wanted[0] if self.wanted else None

@@ -13,6 +13,7 @@ from torch import Tensor
 from recollect.checkpoints import describe_network, read_tensors, write_tensors
 from recollect.errors import InputError
 from recollect.training.control import Point
+from recollect.training.schedule import Fall
 
 if TYPE_CHECKING:
     from recollect.training.run import Run
@@ -42,6 +43,7 @@ class SavedRun:
         }
         facts = {
             **identity(run), "steps": run.steps, "seconds": run.seconds, "tries": run.tries, "rate": stepper.rate,
+            "top_rate": run.top_rate, "fall": [run.fall.length, run.fall.begin],
             "stepper_steps": stepper.steps, "forward_precision": stepper.forward_precision, "precision": run.precision,
             "best_loss": run.best_loss, "log": run.log,
             "since": run.watch.since, "history": [list(astuple(p)) for p in run.watch.history],
@@ -85,7 +87,7 @@ class SavedRun:
         facts = self.facts
         run.best_loss, run.best_weights = facts["best_loss"], self._list("best")
         run.steps, run.seconds, run.tries, run.log = facts["steps"], facts["seconds"], facts["tries"], facts["log"]
-        run.precision = facts["precision"]
+        run.precision, run.top_rate, run.fall = facts["precision"], facts["top_rate"], Fall(*facts["fall"])
         run.watch.since = facts["since"]
         run.watch.history = [Point(*values) for values in facts["history"]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,9 @@ from recollect.errors import InputError
 from recollect.precision import Precision, float32_precision
 from recollect.training.optimizers import Adam, Muon
 from recollect.training.recipe import Recipe
+from recollect.training.split import SplitProducts
+
+Forward = Literal["tf32", "split", "ieee"]  # how the forward pass of a step is computed
 
 
 class Stepper:
@@ -23,7 +27,7 @@ class Stepper:
         self.weights: list[Tensor] = list(network.parameters())
         if not self.weights:
             raise InputError(f"There is nothing to train: {type(network).__name__} has no parameters.")
-        self.forward_precision: Precision = "tf32" if images.is_cuda else "ieee"
+        self.forward_precision: Forward = "tf32" if images.is_cuda else "ieee"
         self.optimizer: Adam | Muon
         self._batch = images if not self._partial else torch.empty_like(images[: recipe.batch])
         self.draws = torch.Generator(images.device).manual_seed(recipe.seed)
@@ -48,7 +52,7 @@ class Stepper:
         self.optimizer = kind(self.weights, rate=rate, betas=self.recipe.betas)
         self.rate = rate
         self.average = [w.detach().clone() for w in self.weights]
-        self._graphs: dict[tuple[Precision, int], torch.cuda.CUDAGraph] = {}
+        self._graphs: dict[tuple[Forward, int], torch.cuda.CUDAGraph] = {}
 
     def set_rate(self, rate: float) -> None:
         self.rate = rate
@@ -91,14 +95,15 @@ class Stepper:
 
     def precision(self) -> dict[str, str]:
         """What each part of a step runs in now."""
-        words = {"forward": "TF32" if self.forward_precision == "tf32" else "float32"}
+        spelt = {"tf32": "TF32", "split": "float32 as three TF32 products", "ieee": "float32"}
+        words = {"forward": spelt[self.forward_precision]}
         words["backward"] = "TF32" if self.images.is_cuda else "float32"
         if self.recipe.optimizer == "muon":
             words["orthogonal"] = "bfloat16" if self.images.is_cuda else "float32"
         return words
 
     def _step(self) -> None:
-        with float32_precision(self.forward_precision):
+        with self._forward():
             loss = (self.network(self._batch) - self._batch).square().mean()
         backward: Precision = "tf32" if self.images.is_cuda else "ieee"
         with float32_precision(backward):  # gradients tolerate the rounding; the loss floor comes from the forward pass
@@ -108,6 +113,18 @@ class Stepper:
         with torch.no_grad():
             torch._foreach_lerp_(self.average, self.weights, 1 / self.horizon)
             self._log_loss += loss.detach().double().log()
+
+    @contextmanager
+    def _forward(self) -> Iterator[None]:
+        """The precision of the forward pass; split products run on the units that TF32 uses."""
+        products = SplitProducts() if self.forward_precision == "split" else nullcontext()
+        with float32_precision("ieee" if self.forward_precision == "ieee" else "tf32"), products:
+            yield
+
+    @property
+    def measuring_precision(self) -> Precision:
+        """Good enough to watch a run by; milestones are always measured in IEEE float32."""
+        return "tf32" if self.forward_precision == "tf32" else "ieee"
 
     def _graph(self) -> torch.cuda.CUDAGraph:
         """The step captured for the current precision."""

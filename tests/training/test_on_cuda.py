@@ -9,6 +9,7 @@ from recollect import FullyConnected, Images, UNet
 from recollect.checkpoints import load_checkpoint, load_checkpoint_about
 from recollect.precision import float32_precision
 from recollect.training import Recipe, train_to_loss
+from recollect.training.split import SplitProducts
 from recollect.training.stepper import Stepper
 from tests.training.small import loss_of, small_images, small_network
 
@@ -70,12 +71,26 @@ def test_measuring_is_in_full_float32_whatever_the_caller_set() -> None:
         )
 
 
+def test_split_products_are_far_closer_to_float64_than_tf32() -> None:
+    network, x = UNet(widths=(16, 32)).cuda(), colour_images().pixels.cuda()
+    exact = network.double()(x.double())
+    network.float()
+    with float32_precision("tf32"):
+        rounded = network(x)
+        with SplitProducts():
+            split = network(x)
+    assert float((split - exact).abs().max()) < 0.02 * float((rounded - exact).abs().max())
+
+
 def test_it_reaches_the_loss_and_records_the_switch_from_tf32(tmp_path: Path) -> None:
     recipe = Recipe(rate=2e-3, tf32_until=1e-2, average=20)
     done = train_to_loss(small_network(), small_images(), 1e-6, recipe=recipe, folder=tmp_path, device="cuda")
     assert done.reached, done.log
     steps = load_checkpoint_about(tmp_path / "loss-1e-06.safetensors")["precision"]["steps"]
-    assert [(s["forward"], s["backward"]) for s in steps] == [("TF32", "TF32"), ("float32", "TF32")]
+    assert [(s["forward"], s["backward"]) for s in steps] == [
+        ("TF32", "TF32"),
+        ("float32 as three TF32 products", "TF32"),
+    ]
     assert steps[1]["step"] > 0
     again = load_checkpoint(tmp_path / "loss-1e-06.safetensors")
     assert loss_of(again.network, small_images()) <= 1.01e-6

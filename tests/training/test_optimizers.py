@@ -27,7 +27,7 @@ def test_orthogonal_keeps_the_singular_vectors_and_evens_the_values(
     """Against the SVD: U V^T is the nearest orthogonal matrix; five Newton-Schulz steps come roughly there."""
     m = torch.randn(*shape, generator=rng)
     u, s, vt = torch.linalg.svd(m, full_matrices=False)
-    inner = u.mT @ orthogonal(m) @ vt.mT
+    inner = u.mT @ orthogonal(m.reshape(-1, *m.shape[-2:])).reshape(m.shape) @ vt.mT
     values = torch.diagonal(inner, dim1=-2, dim2=-1)
     assert torch.allclose(inner, torch.diag_embed(values), atol=1e-4)  # the same vectors
     large = s > 0.05 * s.amax(-1, keepdim=True)
@@ -37,8 +37,8 @@ def test_orthogonal_keeps_the_singular_vectors_and_evens_the_values(
 
 def test_orthogonal_does_not_care_about_scale(rng: torch.Generator) -> None:
     m = torch.randn(8, 8, generator=rng)
-    assert torch.allclose(orthogonal(m), orthogonal(1e-12 * m), atol=1e-4)
-    assert torch.equal(orthogonal(torch.zeros(4, 4)), torch.zeros(4, 4))
+    assert torch.allclose(orthogonal(m[None]), orthogonal(1e-12 * m[None]), atol=1e-4)
+    assert torch.equal(orthogonal(torch.zeros(1, 4, 4)), torch.zeros(1, 4, 4))
 
 
 def test_muon_in_one_batch_is_muon_matrix_by_matrix() -> None:
@@ -52,7 +52,7 @@ def test_muon_in_one_batch_is_muon_matrix_by_matrix() -> None:
         for p, buffer, weight in zip(plain, buffers, weights[:4], strict=True):
             g = weight.grad.flatten(1)  # type: ignore[union-attr]
             buffer.mul_(momentum).add_((1 - momentum) * g)
-            update = orthogonal((1 - momentum) * g + momentum * buffer)
+            update = orthogonal(((1 - momentum) * g + momentum * buffer)[None])[0]
             p -= rate * max(1, update.shape[0] / update.shape[1]) ** 0.5 * update.view_as(p)
         muon.step()
     for p, weight in zip(plain, weights[:4], strict=True):

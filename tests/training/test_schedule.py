@@ -1,0 +1,49 @@
+"""The fall of the rate."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.training import Recipe, train_to_loss
+from recollect.training.control import Limits
+from recollect.training.schedule import FLOOR, Fall
+from tests.training.small import small_images, small_network
+
+
+def test_without_a_length_the_rate_stays() -> None:
+    assert Fall(None).share(10**9, 1e9, Limits(1.0, 1)) == 1.0
+    assert not Fall(None).over(10**9)
+
+
+def test_it_falls_along_a_cosine() -> None:
+    fall = Fall(100)
+    assert fall.share(0, 0.0, Limits()) == 1.0
+    assert math.isclose(fall.share(50, 0.0, Limits()), 0.5)
+    assert fall.share(100, 0.0, Limits()) == FLOOR
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 500), st.floats(0, 100), st.floats(1, 100))
+def test_it_never_rises_within_one_fall(a: int, b: int, length: int, seconds: float, limit: float) -> None:
+    early, late = sorted((a, b))
+    limits, fall = Limits(limit, 700), Fall(length)
+    assert 1 >= fall.share(early, seconds, limits) >= fall.share(late, seconds, limits) >= FLOOR
+
+
+def test_a_limit_before_its_end_hastens_it() -> None:
+    assert Fall(1000).share(50, 0.0, Limits(steps=100)) == Fall(100).share(50, 0.0, Limits())
+    assert Fall(1000).share(0, 5.0, Limits(seconds=10)) == Fall(100).share(50, 0.0, Limits())
+
+
+def test_the_next_is_twice_as_long() -> None:
+    assert Fall(100, 40).over(140)
+    assert Fall(100, 40).again(140) == Fall(200, 140)
+
+
+def test_a_run_follows_it_and_starts_another() -> None:
+    recipe = Recipe(rate=1e-4, fall=100, finish_from=None)
+    done = train_to_loss(small_network(), small_images(), 1e-12, (), recipe=recipe, max_steps=10**6, max_seconds=2)
+    rates = [p.rate for p in done.history]
+    assert rates[:2] == [1e-4, 5e-5]
+    assert rates[2] > rates[1]
+    assert any("goes up again, and falls over 200 steps" in line for line in done.log)
