@@ -24,7 +24,7 @@ class Budget:
 class Job(Protocol):
     """What can be done independently of other jobs; it gives a line for each piece as it is finished and kept."""
 
-    def __call__(self, budget: Budget) -> Iterator[str]: ...
+    def __call__(self, budget: Budget, /) -> Iterator[str]: ...
 
 
 Tell = Callable[[str], None]

@@ -7,16 +7,23 @@ from recollect.paper import (
     accurate,
     approximate,
     control,
+    mask_path,
     moderate_fc,
     moderate_unet,
+    near_threshold,
     noise,
     psnr,
+    recovery_path,
+    theorem_1,
     thresholds,
     training,
 )
 from recollect.paper.experiment import Experiment
 
-_MODULES = (training, accurate, approximate, psnr, thresholds, control, moderate_fc, moderate_unet, noise)
+_MODULES = (
+    training, accurate, approximate, psnr, thresholds, control, moderate_fc, moderate_unet, noise,
+    mask_path, recovery_path, near_threshold, theorem_1,
+)  # fmt: skip
 EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.id: module.EXPERIMENT for module in _MODULES}
 
 

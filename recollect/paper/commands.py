@@ -12,12 +12,15 @@ import torch
 
 from recollect.errors import InputError
 from recollect.paper.catalogue import EXPERIMENTS, experiments_named
+from recollect.paper.document import fill
+from recollect.paper.figures import draw, table_of
 from recollect.paper.fitting import Bench
 from recollect.paper.results import Results
 from recollect.paper.running import gather, run
-from recollect.paper.scales import Scale, scale_named
+from recollect.paper.scales import FULL, SMALL, Scale, scale_named
 from recollect.sweep import Budget
 
+PAGE = Path("docs/reproduction.md")
 RESULTS, WORK = Path("results/paper"), Path("runs/paper")
 INTERRUPTED, USAGE_ERROR, UNFINISHED = 130, 2, 1
 
@@ -49,6 +52,30 @@ def run_command(names: str, options: Options, only: Sequence[str] = (), max_seco
     budget = Budget() if max_seconds is None else Budget(max_seconds)
     done = run(experiments_named(names), options.sizes, options.bench, only=only, budget=budget, tell=say)
     return 0 if done else UNFINISHED
+
+
+def figure_command(names: str, options: Options) -> int:
+    """Draw from records, and renew the tables of the reproduction page where it is at hand."""
+    draw(experiments_named(names), options.sizes, options.bench, say)
+    if PAGE.exists() and options.results == RESULTS:
+        fill(PAGE, page_tables())
+        say(f"tables renewed in {PAGE}")
+    return 0
+
+
+def all_command(options: Options, max_seconds: float | None = None) -> int:
+    """Compute what is missing, then draw everything."""
+    code = run_command("all", options, max_seconds=max_seconds)
+    return figure_command("all", options) or code
+
+
+def page_tables(results: Path = RESULTS) -> dict[str, str]:
+    """Every table of both scales, from the records, by the name it has in the page."""
+    tables: dict[str, str] = {}
+    for scale in (SMALL, FULL):
+        bench = Bench(Results(results / scale.name), WORK / scale.name, None, torch.device("cpu"))
+        tables |= {f"{scale.name}-{e.id}": table_of(e, scale, bench) for e in EXPERIMENTS.values()}
+    return tables
 
 
 def list_command(options: Options) -> int:
@@ -89,6 +116,10 @@ def _main(arguments: Sequence[str] | None) -> int:
     options = Options(asked.scale, asked.data, asked.results, asked.work, asked.device)
     if asked.command == "run":
         return run_command(asked.names, options, asked.only or (), asked.max_seconds)
+    if asked.command == "figure":
+        return figure_command(asked.names, options)
+    if asked.command == "all":
+        return all_command(options, asked.max_seconds)
     return list_command(options)
 
 
@@ -105,7 +136,11 @@ def _parser() -> argparse.ArgumentParser:
     running = commands.add_parser("run", parents=[common], help="compute what has no record yet")
     running.add_argument("names", metavar="NAME[,NAME]", help="experiments, or all")
     running.add_argument("--only", action="append", metavar="PATTERN", help="only trainings or cells like this")
-    running.add_argument("--max-seconds", type=float, help="stop between two cells after this time")
+    drawing = commands.add_parser("figure", parents=[common], help="draw figures and tables from records")
+    drawing.add_argument("names", metavar="NAME[,NAME]", help="experiments, or all")
+    everything = commands.add_parser("all", parents=[common], help="run and draw everything")
+    for command in (running, everything):
+        command.add_argument("--max-seconds", type=float, help="stop between two cells after this time")
     return parser
 
 

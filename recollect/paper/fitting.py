@@ -43,6 +43,14 @@ class Bench:
     def weights(self, fit: Fit, loss: float | None) -> torch.nn.Module:
         return load_checkpoint(self.checkpoints(fit)[loss], self.device).network
 
+    def best_weights(self, fit: Fit) -> torch.nn.Module:
+        """The weights at the lowest milestone, or the best where that was not reached."""
+        here = self.checkpoints(fit)
+        return self.weights(fit, min((loss for loss in here if loss is not None and None not in here), default=None))
+
+    def pictures(self, name: str) -> Path:
+        return self.work / "pictures" / f"{name}.npz"
+
 
 def finished(bench: Bench, fit: Fit) -> bool:
     """Whether the training is over and its weights are still here."""

@@ -1,4 +1,4 @@
-"""One job: a training and every cell that needs its weights. One training serves all its milestones and methods."""
+"""The jobs: a training with every cell that needs its weights, an experiment's pictures, an experiment's facts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import torch
 
 from recollect.auditing import measure
 from recollect.auditing.facts import fingerprint, train_loss
+from recollect.auditing.pictures import save_arrays
 from recollect.degradation import Observation, mask, observe
 from recollect.images import Images
+from recollect.paper.experiment import Experiment
 from recollect.paper.fitting import Bench, finished, train
 from recollect.paper.plan import SEED, Cell, Fit
+from recollect.paper.scales import Scale
 from recollect.records import Record, provenance
 from recollect.sweep import Budget
 
@@ -65,6 +68,41 @@ class Measure:
     @cached_property
     def _sets(self) -> dict[str, Images]:
         return _Sets(self.bench, self.fit)
+
+
+@dataclass(frozen=True)
+class TakePictures:
+    """The pictures of an experiment, taken once and kept in the work folder."""
+
+    bench: Bench
+    experiment: Experiment
+    scale: Scale
+
+    def __call__(self, budget: Budget) -> Iterator[str]:
+        pictures, path = self.experiment.pictures, self.bench.pictures(self.experiment.id)
+        if pictures is None or path.exists():
+            return
+        fit = pictures.fit(self.scale)
+        if not finished(self.bench, fit):
+            yield train(self.bench, fit, self.bench.images(fit, "train"), budget)
+        if finished(self.bench, fit):
+            save_arrays(path, pictures.take(self.bench, self.scale, fit))
+            yield f"{self.experiment.id}: pictures are in {path}"
+
+
+@dataclass(frozen=True)
+class FindFacts:
+    """What an experiment finds that is neither a cell nor a picture, as one JSON."""
+
+    bench: Bench
+    experiment: Experiment
+    scale: Scale
+
+    def __call__(self, _budget: Budget) -> Iterator[str]:
+        find, results = self.experiment.facts, self.bench.results
+        if find is not None and results.facts(self.experiment.id) is None:
+            results.add_facts(self.experiment.id, find(self.bench, self.scale))
+            yield f"{self.experiment.id}: done"
 
 
 class _Sets(dict[str, Images]):

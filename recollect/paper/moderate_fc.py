@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from recollect.paper.experiment import Experiment
 from recollect.paper.plan import Cell
+from recollect.paper.results import Results
 from recollect.paper.scales import Scale
+from recollect.paper.tables import against_paper
+from recollect.scoring import APPROXIMATE
 
 METHODS = ("iterate", "blind", "known", "refined", "known-400")
 OPTIMIZERS = ("adam", "muon")
@@ -21,9 +24,15 @@ def cells(scale: Scale) -> list[Cell]:
     ]
 
 
+def table(scale: Scale, results: Results) -> str:
+    rates = against_paper(results, cells(scale), PAPER, APPROXIMATE)
+    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}"
+
+
 EXPERIMENT = Experiment(
     id="moderate-fc",
     shows="approximate recovery, FC-20 LReLU on 25,000 Tiny ImageNet images, train loss 1e-4",
     where="Table 1",
     cells=cells,
+    table=table,
 )

@@ -31,8 +31,19 @@ class Results:
         path = self._training_path(fit)
         return read_json(path) if path.exists() else None
 
+    def trainings(self) -> list[dict[str, Any]]:
+        """All that are recorded, by name."""
+        return [read_json(path) for path in sorted((self.folder / "trainings").glob("*.json"))]
+
     def add_training(self, fit: Fit, facts: dict[str, Any]) -> None:
         write_json(self._training_path(fit), facts)
+
+    def facts(self, name: str) -> dict[str, Any] | None:
+        path = self.folder / "facts" / f"{name}.json"
+        return read_json(path) if path.exists() else None
+
+    def add_facts(self, name: str, facts: dict[str, Any]) -> None:
+        write_json(self.folder / "facts" / f"{name}.json", facts)
 
     def out_of_reach(self, cell: Cell) -> bool:
         """Whether the training was given its full time and did not come down to this loss."""

@@ -9,10 +9,10 @@ from fnmatch import fnmatch
 from recollect.errors import InputError
 from recollect.paper.experiment import Experiment
 from recollect.paper.fitting import Bench
-from recollect.paper.measuring import Measure
+from recollect.paper.measuring import FindFacts, Measure, TakePictures
 from recollect.paper.plan import Cell, Fit
 from recollect.paper.scales import Scale
-from recollect.sweep import Budget, Runner, Tell, in_this_process
+from recollect.sweep import Budget, Job, Runner, Tell, in_this_process
 
 
 def run(
@@ -22,7 +22,10 @@ def run(
     """Compute what is missing; whether all of it is there now. `only` are patterns on trainings or cells."""
     budget, began = budget or Budget(), time.monotonic()
     work = gather(experiments, scale, only)
-    jobs = [Measure(bench, fit, cells) for fit, cells in work.items()]
+    jobs: list[Job] = [Measure(bench, fit, cells) for fit, cells in work.items()]
+    chosen = [e for e in experiments if not only or any(_chosen(fit.name, only) for fit in e.fits(scale))]
+    jobs += [TakePictures(bench, experiment, scale) for experiment in chosen]
+    jobs += [FindFacts(bench, experiment, scale) for experiment in chosen]
     done = runner(jobs, budget, tell)
     tell(f"{time.monotonic() - began:.0f} s; {progress(bench, work)}")
     return done
@@ -38,7 +41,7 @@ def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] 
         for cell in experiment.cells(scale):
             if _chosen(str(cell), only):
                 work.setdefault(cell.fit, {})[cell] = None
-    if not work:
+    if only and not work:
         raise InputError(f"Nothing fits --only {' '.join(only)}; recollect paper list names the trainings.")
     return {fit: list(cells) for fit, cells in work.items()}
 
