@@ -45,6 +45,7 @@ def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: 
     """Panels in rows with a name each; a column named like a mask is headed by its picture."""
     from matplotlib.figure import Figure
 
+    rows = {name: panels for name, panels in rows.items() if any(panel.lines for panel in panels)} or dict(rows)
     masks = [name for name in columns if name in SIX]
     height = [0.55] * bool(masks) + [1.0] * len(rows)
     size = 1.75 * len(columns) + 0.9, 1.45 * sum(height) + 0.75
@@ -59,10 +60,11 @@ def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: 
             _draw_panel(place, panel, x, y)
             place.tick_params(labelleft=column == 0, labelbottom=row == len(rows) - 1)
             if column == 0:
-                place.set_ylabel(f"{name}\n{y.label}", fontsize=8)
+                place.set_ylabel(name, fontsize=9)
             if row == 0 and not masks:
                 place.set_title(columns[column], fontsize=9)
     figure.supxlabel(x.label, fontsize=9)
+    figure.supylabel(y.label, fontsize=9)
     _legend(figure, [panel for panels in rows.values() for panel in panels])
     return figure
 
@@ -75,10 +77,12 @@ def picture_figure(rows: Mapping[str, Sequence[np.ndarray]], titles: Sequence[st
     figure = Figure(figsize=(0.85 * columns + 1.0, 0.85 * len(rows) + 0.35), layout="constrained")
     axes = figure.subplots(len(rows), columns, squeeze=False)
     for places, (name, pictures) in zip(axes, rows.items(), strict=True):
-        for place in places:
+        for place in places[len(pictures) :]:
             place.axis("off")
         for place, picture in zip(places, pictures, strict=False):
             place.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+            place.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
+            place.spines[:].set(color="#9aa5b1", linewidth=0.5)
         places[0].text(-0.08, 0.5, name, transform=places[0].transAxes, ha="right", va="center", fontsize=7)
     for place, title in zip(axes[0], titles, strict=False):
         place.set_title(title, fontsize=7)
@@ -112,6 +116,7 @@ def _draw_panel(place: Axes, panel: Panel, x: Axis, y: Axis) -> None:
             linestyle=dashes, label=words,
         )  # fmt: skip
     place.set_xscale("log" if x.log else "linear")
+    place.minorticks_off()
     place.set_xlim(*x.limits)
     place.set_ylim(*y.limits)
     place.grid(color="#d9dde2", linewidth=0.5)
@@ -123,7 +128,8 @@ def _draw_mask(place: Axes, number: int, name: str) -> None:
     kept = SIX[name](32, 32)
     place.imshow(np.where(kept, 255, 60), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
     place.set_title(f"{number} {name}", fontsize=9)
-    place.axis("off")
+    place.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
+    place.spines[:].set(color="#9aa5b1", linewidth=0.5)
 
 
 def _legend(figure: Figure, panels: Sequence[Panel]) -> None:

@@ -59,17 +59,17 @@ def _cifar(count: int) -> ImageSet:
 
 SMALL = Scale(
     name="small",
-    few={"fc10": _photos(24, 16), "fc20": _photos(24, 16), "unet": _photos(10, 16)},
-    many={"fc20": _photos(200, 16), "unet": _photos(40, 16)},
-    width={"fc10": 256, "fc20": 256, "unet": (16, 32, 64)},
-    many_width={"fc20": 256, "unet": (16, 32, 64)},
-    seconds={"fc10": 20, "fc20": 40, "unet": 40},
-    many_seconds={"fc20": 40, "unet": 40},
+    few={"fc10": _photos(24, 16), "fc20": _photos(24, 16), "unet": _photos(6, 12)},
+    many={"fc20": _photos(120, 16), "unet": _photos(30, 12)},
+    width={"fc10": 256, "fc20": 256, "unet": (32, 64)},
+    many_width={"fc20": 256, "unet": (32, 64)},
+    seconds={"fc10": 20, "fc20": 30, "unet": 30},
+    many_seconds={"fc20": 30, "unet": 30},
 )
 SMALL_REAL = replace(  # the same sizes with real data, where --data says where it is
     SMALL,
-    few={"fc10": _tiny("tiny24", "count=24&size=16"), "fc20": _tiny("tiny24", "count=24&size=16"), "unet": _svhn(10)},
-    many={"fc20": _tiny("tiny200", "count=200&size=16"), "unet": _cifar(40)},
+    few={"fc10": _tiny("tiny24", "count=24&size=16"), "fc20": _tiny("tiny24", "count=24&size=16"), "unet": _svhn(6)},
+    many={"fc20": _tiny("tiny120", "count=120&size=16"), "unet": _cifar(30)},
 )
 FULL = Scale(
     name="full",
