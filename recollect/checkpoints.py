@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from recollect.autoencoders import FullyConnected, UNet
 from recollect.errors import InputError
+from recollect.plain_tensors import read_plainly, save_plainly
 from recollect.records import atomically
 
 FORMAT = "recollect-checkpoint-1"
@@ -73,7 +74,11 @@ def build_network(description: str) -> nn.Module:
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    from safetensors.torch import save
+    save: Callable[[dict[str, Tensor], dict[str, str]], bytes]
+    try:
+        from safetensors.torch import save
+    except ImportError:
+        save = save_plainly
 
     with writing(Path(path)) as file:
         file.write_bytes(save({k: t.detach().cpu().contiguous() for k, t in tensors.items()}, dict(metadata)))
@@ -93,7 +98,10 @@ def read_tensors(
 
 
 def _read_tensors(path: str | Path, device: str, only_metadata: bool) -> tuple[dict[str, Tensor], dict[str, str]]:
-    from safetensors import SafetensorError, safe_open
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        return read_plainly(path, device, only_metadata=only_metadata)
 
     try:
         with safe_open(path, framework="pt", device=device) as file:

@@ -15,7 +15,7 @@ PACKAGE = Path(recollect.__file__).parent
 
 # What describes pixels, a network, H, an error, a row; it needs torch, numpy and the standard library alone.
 DESCRIBES = {"autoencoders", "degradation", "errors", "images", "per_image", "precision", "records", "scoring"}
-DESCRIBES |= {"seeding", "version"}
+DESCRIBES |= {"plain_tensors", "seeding", "version"}
 # What estimates: a solver can never see the truth, nor images, nor scores.
 ESTIMATES = {"degradation", "errors", "per_image", "precision"}
 CHANGES = DESCRIBES | {"checkpoints"}
@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "per_image": set(),
     "seeding": set(),
     "version": set(),
+    "plain_tensors": {"errors"},
     "precision": {"errors"},
     "images": {"errors"},
     "autoencoders": {"errors"},

@@ -1,7 +1,7 @@
 """Auditing a model: the straight line from images to a number that can be defended."""
 
 from recollect.auditing.audit import audit
-from recollect.auditing.cells import Narrator, recover
+from recollect.auditing.cells import Narrator, measure, recover
 from recollect.auditing.result import Audit
 
-__all__ = ["Audit", "Narrator", "audit", "recover"]
+__all__ = ["Audit", "Narrator", "audit", "measure", "recover"]

@@ -14,8 +14,9 @@ from recollect.auditing.pictures import cell_pictures, sampled, set_pictures
 from recollect.auditing.plan import Place
 from recollect.auditing.store import Store
 from recollect.degradation import Erasure, Observation, observe
+from recollect.images import Images
 from recollect.records import Record, cell_key, plain
-from recollect.recovery import Recovery, Stop
+from recollect.recovery import Progress, Recovery, Stop
 from recollect.scoring import mask_agreement, mse
 
 Narrator = Callable[[str, float, float], None]  # what is being done, how far, of how much
@@ -78,20 +79,32 @@ def recover(method: Any, f: Any, seen: Observation, **options: Any) -> Recovery:
     return method(f, seen.y, seen.truth, **options) if method.knows_truth else method(f, seen.y, **options)
 
 
+def measure(
+    f: Any, images: Images, seen: Observation, method: Any, cell: Mapping[str, Any], settings: Mapping[str, Any],
+    provenance: Mapping[str, Any], *, chunk: int | None = None, progress: Progress | None = None,
+) -> tuple[Record, Recovery]:  # fmt: skip
+    """One cell: recover, score, and note how each image ended."""
+    began = time.monotonic()
+    found = recover(method, f, seen, chunk=chunk, progress=progress)
+    seconds = round(time.monotonic() - began, 3)
+    accuracy, iou = _mask_columns(method, found, seen)
+    record = Record(
+        cell=cell, settings=settings, ids=list(images.ids), mse=mse(found.estimate, images.pixels).tolist(),
+        rounds=found.rounds.tolist(), steps=found.steps.tolist(),
+        stop=[Stop(code).name.lower() for code in found.stop.tolist()], mask_accuracy=accuracy, mask_iou=iou,
+        seconds=seconds, provenance=provenance,
+    )  # fmt: skip
+    return record, found
+
+
 def _run(
     f: Any, place: Place, seen: Observation, method: Any, cell: dict[str, str], settings: dict[str, Any],
     conditions: Conditions, store: Store, told: Callable[[int, int], None], some: np.ndarray,
 ) -> Record:  # fmt: skip
     told(0, 1)
-    began = time.monotonic()
-    found = recover(method, f, seen, chunk=conditions.chunk, progress=told)
-    accuracy, iou = _mask_columns(method, found, seen)
-    record = Record(
-        cell=cell, settings=settings, ids=list(place.images.ids), mse=mse(found.estimate, place.images.pixels).tolist(),
-        rounds=found.rounds.tolist(), steps=found.steps.tolist(),
-        stop=[Stop(code).name.lower() for code in found.stop.tolist()], mask_accuracy=accuracy, mask_iou=iou,
-        seconds=round(time.monotonic() - began, 3), provenance=conditions.provenance,
-    )  # fmt: skip
+    record, found = measure(
+        f, place.images, seen, method, cell, settings, conditions.provenance, chunk=conditions.chunk, progress=told
+    )
     store.add(record, _named(cell, cell_pictures(place.images, seen, found, some)))
     return record
 

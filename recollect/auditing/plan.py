@@ -20,8 +20,8 @@ from recollect.recovery import Blind, Iterate, KnownMask, Refined, ZeroRule
 from recollect.sources import load
 
 METHODS = ("blind", "iterate", "known")
-NAMED = (*METHODS, "refined", "zero-rule")
-_TUNED = ("blind", "known", "refined", "zero-rule")  # methods that gamma matters to
+NAMED = (*METHODS, "known-400", "refined", "zero-rule")
+_TUNED = ("blind", "known", "known-400", "refined", "zero-rule")  # methods that gamma matters to
 _STARTS = {"random": half_kept, "erased": all_erased}
 
 Start = Callable[[Tensor], Degradation]
@@ -113,11 +113,18 @@ def read_grid(
 def papers_settings(f: Any, noise_std: float = 0.0) -> Blind | None:
     """What the paper used for its own networks; None for any other."""
     if isinstance(f, UNet):
-        return Blind(gamma=1.0, start=all_erased)
+        return papers_blind(None, f.settings["activation"], noise_std)
     if isinstance(f, FullyConnected):
-        careful = f.settings["layers"] > 10 or f.settings["activation"] == "prelu" or noise_std > 0
-        return Blind(gamma=0.1 if careful else 0.5, start=half_kept)
+        return papers_blind(f.settings["layers"], f.settings["activation"], noise_std)
     return None
+
+
+def papers_blind(layers: int | None, activation: str, noise_std: float = 0.0) -> Blind:
+    """The paper's gamma and first mask for a fully connected network of so many layers, or a U-Net (None)."""
+    if layers is None:
+        return Blind(gamma=1.0, start=all_erased)
+    careful = layers > 10 or activation == "prelu" or noise_std > 0
+    return Blind(gamma=0.1 if careful else 0.5, start=half_kept)
 
 
 def read_methods(methods: Any) -> dict[str, Any]:
@@ -148,6 +155,7 @@ def settle_methods(methods: Mapping[str, Any], blind: Blind, noise_std: float) -
         "refined": Refined(blind.gamma, blind.steps, blind.limit, blind.start, paste=paste),
         "iterate": Iterate(),
         "known": KnownMask(gamma=blind.gamma, paste=paste),
+        "known-400": KnownMask(gamma=blind.gamma, steps=400, paste=paste),
         "zero-rule": ZeroRule(gamma=blind.gamma, paste=paste),
     }
     return {name: made[method] if isinstance(method, str) else method for name, method in methods.items()}

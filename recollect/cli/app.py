@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import audit, data, demo, train
+from recollect.cli import audit, data, demo, paper, train
 from recollect.errors import InputError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
@@ -37,7 +37,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="How much of its training set can be read back out of an autoencoder?\n\n"
     "Begin with **recollect demo**, which needs nothing. For a model of your own: **recollect data** "
-    "finds images, **recollect audit** measures the model, and **recollect train** makes one to try.",
+    "finds images, **recollect audit** measures the model, and **recollect train** makes one to try. "
+    "**recollect paper** repeats the experiments of the paper.",
     epilog="Exit codes: 0 done · 1 training ended before its loss was reached · 2 something was asked for wrongly, "
     "told in one sentence · 3 the rate is above --fail-above · 130 interrupted with Ctrl-C; run the same command again "
     "to go on.",
@@ -46,6 +47,7 @@ app.command("demo")(demo.demo_command)
 app.command("audit", epilog=audit.EPILOG)(audit.audit_command)
 app.command("train", epilog=train.EPILOG)(train.train_command)
 app.add_typer(data.app, name="data")
+app.add_typer(paper.app, name="paper")
 
 
 def _print_version(wanted: bool) -> None:

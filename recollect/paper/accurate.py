@@ -1,0 +1,61 @@
+"""The paper's main figure: accurate recovery against the train loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recollect.paper import perfect_fit
+from recollect.paper.experiment import Experiment
+from recollect.paper.panels import rate_below
+from recollect.paper.perfect_fit import BEYOND, METHODS, cells
+from recollect.paper.results import Results
+from recollect.paper.scales import Scale
+from recollect.paper.tables import by_mask, markdown, network_name, order_holds, percent
+from recollect.scoring import ACCURATE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAPER = {"blind": 78.0, "iterate": 4.0}  # U-Net (which is not said) at 1e-8, mask 6, percent; DDNM 0
+
+
+def figures(scale: Scale, results: Results) -> dict[str, Figure]:
+    from recollect.paper.drawing import PERCENT
+
+    return perfect_fit.figures(scale, results, "accurate", rate_below(ACCURATE), PERCENT)
+
+
+def table(scale: Scale, results: Results) -> str:
+    """All masks at the last train loss, the one place where the paper gives numbers, and the order of the methods."""
+    methods = (*METHODS, *BEYOND)
+    return (
+        f"Accurate recovery in percent, {' / '.join(methods)}:\n\n"
+        + by_mask(results, cells(scale), methods, ACCURATE)
+        + f"\nU-Net at the last train loss, mask {scale.masks[-1]}, accurate recovery in percent:\n\n"
+        + _text_number(scale, results)
+        + "\n"
+        + order_holds(results, cells(scale), ACCURATE)
+    )
+
+
+def _text_number(scale: Scale, results: Results) -> str:
+    rows = [["paper", "not said", *(f"{PAPER[method]:.0f}" for method in PAPER)]]
+    places = {
+        (c.fit, c.method): c for c in cells(scale) if c.mask == scale.masks[-1] and c.loss == c.fit.milestones[-1]
+    }
+    for fit in perfect_fit.fits(scale, ("unet",)):
+        found = [results.best_of(places[fit, method]) for method in PAPER]
+        if all(found):
+            rates = [percent(record.score.accurate, interval=True) for record in found if record]
+            rows.append([network_name(fit), fit.optimizer, *rates])
+    return markdown(["network", "optimizer", *PAPER], rows)
+
+
+EXPERIMENT = Experiment(
+    id="accurate",
+    shows="accurate recovery rate (MSE < 1e-7) against the train loss, six masks",
+    where="Figure 3",
+    cells=cells,
+    figures=figures,
+    table=table,
+)

@@ -1,0 +1,153 @@
+"""list, run, figure and all, as functions and as a plain command line that needs no other package."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from recollect.errors import InputError
+from recollect.paper.catalogue import EXPERIMENTS, experiments_named
+from recollect.paper.document import fill
+from recollect.paper.figures import draw, table_of
+from recollect.paper.fitting import Bench
+from recollect.paper.results import Results
+from recollect.paper.running import gather, run
+from recollect.paper.scales import FULL, SMALL, Scale, scale_named
+from recollect.sweep import Budget
+
+PAGE = Path("docs/reproduction.md")
+RESULTS, WORK = Path("results/paper"), Path("runs/paper")
+INTERRUPTED, USAGE_ERROR, UNFINISHED = 130, 2, 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every command of the paper takes."""
+
+    scale: str = "small"
+    data: str | None = None
+    results: Path = RESULTS
+    work: Path = WORK
+    device: str | None = None
+
+    @property
+    def sizes(self) -> Scale:
+        return scale_named(self.scale, self.data)
+
+    @property
+    def bench(self) -> Bench:
+        if self.data and not Path(self.data).is_dir():
+            raise InputError(f"There is no folder {self.data}; --data is the folder that holds the real data sets.")
+        place = _device(self.device)
+        return Bench(Results(self.results / self.scale), self.work / self.scale, self.data, place)
+
+
+def run_command(names: str, options: Options, only: Sequence[str] = (), max_seconds: float | None = None) -> int:
+    """Compute what has no record yet; 0 when all is there, 1 when the time was over before."""
+    budget = Budget() if max_seconds is None else Budget(max_seconds)
+    done = run(experiments_named(names), options.sizes, options.bench, only=only, budget=budget, tell=say)
+    return 0 if done else UNFINISHED
+
+
+def figure_command(names: str, options: Options) -> int:
+    """Draw from records, and renew the tables of the reproduction page where it is at hand."""
+    draw(experiments_named(names), options.sizes, options.bench, say)
+    if PAGE.exists() and options.results == RESULTS:
+        fill(PAGE, page_tables())
+        say(f"tables renewed in {PAGE}")
+    return 0
+
+
+def all_command(options: Options, max_seconds: float | None = None) -> int:
+    """Compute what is missing, then draw everything."""
+    code = run_command("all", options, max_seconds=max_seconds)
+    return figure_command("all", options) or code
+
+
+def page_tables(results: Path = RESULTS) -> dict[str, str]:
+    """Every table of both scales, from the records, by the name it has in the page."""
+    tables: dict[str, str] = {}
+    for scale in (SMALL, FULL):
+        bench = Bench(Results(results / scale.name), WORK / scale.name, None, torch.device("cpu"))
+        tables |= {f"{scale.name}-{e.id}": table_of(e, scale, bench) for e in EXPERIMENTS.values()}
+    return tables
+
+
+def list_command(options: Options) -> int:
+    """Each experiment: what it shows, what of it is recorded, the seconds that took, what is missing."""
+    bench, scale = options.bench, options.sizes
+    for experiment in EXPERIMENTS.values():
+        work = gather([experiment], scale)
+        cells = [cell for some in work.values() for cell in some]
+        records = [record for cell in cells if (record := bench.results.best_of(cell))]
+        trainings = [facts for fit in work if (facts := bench.results.training(fit))]
+        spent = sum(record.seconds for record in records), sum(facts["seconds"] for facts in trainings)
+        say(f"{experiment.id}: {experiment.shows} ({experiment.where})")
+        say(f"  {len(records)} of {len(cells)} cells ({spent[0]:.0f} s), "
+            f"{len(trainings)} of {len(work)} trainings ({spent[1]:.0f} s)")  # fmt: skip
+    return 0
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        return _main(arguments)
+    except InputError as mistake:
+        sys.stderr.write(f"recollect: {mistake}\n")
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            "\nrecollect: interrupted; what is finished is kept, and the same command goes on from there.\n"
+        )
+        return INTERRUPTED
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    asked = _parser().parse_args(arguments)
+    options = Options(asked.scale, asked.data, asked.results, asked.work, asked.device)
+    if asked.command == "run":
+        return run_command(asked.names, options, asked.only or (), asked.max_seconds)
+    if asked.command == "figure":
+        return figure_command(asked.names, options)
+    if asked.command == "all":
+        return all_command(options, asked.max_seconds)
+    return list_command(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--scale", default="small", help="small (minutes on two cores) or full (the paper's sizes)")
+    common.add_argument("--data", help="folder with tiny-imagenet-200.zip, svhn/ and cifar-10-batches-py/")
+    common.add_argument("--results", type=Path, default=RESULTS, help="folder of the records")
+    common.add_argument("--work", type=Path, default=WORK, help="folder of checkpoints and pictures")
+    common.add_argument("--device", help="cpu or cuda; cuda where there is one")
+    parser = argparse.ArgumentParser(prog="python -m recollect.paper", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", parents=[common], help="what there is, what is recorded and what is missing")
+    running = commands.add_parser("run", parents=[common], help="compute what has no record yet")
+    running.add_argument("names", metavar="NAME[,NAME]", help="experiments, or all")
+    running.add_argument("--only", action="append", metavar="PATTERN", help="only trainings or cells like this")
+    drawing = commands.add_parser("figure", parents=[common], help="draw figures and tables from records")
+    drawing.add_argument("names", metavar="NAME[,NAME]", help="experiments, or all")
+    everything = commands.add_parser("all", parents=[common], help="run and draw everything")
+    for command in (running, everything):
+        command.add_argument("--max-seconds", type=float, help="stop between two cells after this time")
+    return parser
+
+
+def _device(name: str | None) -> torch.device:
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(f"The device {name} cannot be used: {str(error).splitlines()[0]}") from None
+    return device

@@ -1,0 +1,105 @@
+"""One training of the paper: its checkpoints go to the work folder, what is worth keeping about it to the results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from recollect.checkpoints import load_checkpoint, save_checkpoint
+from recollect.images import Images
+from recollect.paper.plan import SEED, Fit
+from recollect.paper.results import Results
+from recollect.records import provenance
+from recollect.sources import load
+from recollect.sweep import Budget
+from recollect.training import Recipe, Training, train_to_loss
+
+BEST = "best.safetensors"
+_HISTORY = 200  # points of the loss curve that are kept
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where things are while experiments are computed."""
+
+    results: Results
+    work: Path  # checkpoints and pictures, too large or not free to be kept with the results
+    data: str | None  # the folder of the real data sets
+    device: torch.device
+
+    def images(self, fit: Fit, part: str) -> Images:
+        return load(fit.images.source(part, self.data))
+
+    def checkpoints(self, fit: Fit) -> dict[float | None, Path]:
+        """The kept weights of a training by their milestone; None is the best that was reached."""
+        folder = self.work / fit.name
+        paths: dict[float | None, Path] = {m: folder / f"loss-{m:.0e}.safetensors" for m in fit.milestones}
+        paths[None] = folder / BEST
+        return {loss: path for loss, path in paths.items() if path.exists()}
+
+    def weights(self, fit: Fit, loss: float | None) -> torch.nn.Module:
+        return load_checkpoint(self.checkpoints(fit)[loss], self.device).network
+
+    def best_weights(self, fit: Fit) -> torch.nn.Module:
+        """The weights at the lowest milestone, or the best where that was not reached."""
+        here = self.checkpoints(fit)
+        return self.weights(fit, min((loss for loss in here if loss is not None and None not in here), default=None))
+
+    def pictures(self, name: str) -> Path:
+        return self.work / "pictures" / f"{name}.npz"
+
+
+def finished(bench: Bench, fit: Fit) -> bool:
+    """Whether the training is over and its weights are still here."""
+    facts, here = bench.results.training(fit), bench.checkpoints(fit)
+    if not facts or not facts["finished"]:
+        return False
+    return {m["wanted"] for m in facts["milestones"]} <= set(here) and (facts["reached"] or None in here)
+
+
+def train(bench: Bench, fit: Fit, images: Images, budget: Budget) -> str:
+    """Train, or go on with it, as far as the time allows; keep what is known about it, and say it in a line."""
+    network = fit.network(images.shape)
+    recipe = Recipe.for_network(network, len(images), optimizer=fit.optimizer, seed=SEED)
+    limit = min(fit.limit_seconds, _spent(bench, fit) + budget.left)
+    folder = bench.work / fit.name
+    done = train_to_loss(
+        network, images, fit.milestones[-1], fit.milestones, recipe=recipe, folder=folder, device=bench.device,
+        max_seconds=limit,
+    )  # fmt: skip
+    if not done.reached:
+        save_checkpoint(folder / BEST, done.network, {"loss": done.loss, "why": done.why})
+    facts = _facts(fit, recipe, images, network.settings, done, bench.device)
+    facts["finished"] = done.reached or limit >= fit.limit_seconds  # else it was this call's time that ended
+    bench.results.add_training(fit, facts)
+    reached = ", ".join(f"{m.wanted:.0e} in {m.seconds:.0f} s" for m in done.milestones) or "no milestone"
+    return f"{fit.name}: trained: {reached}. {done.why}"
+
+
+def _spent(bench: Bench, fit: Fit) -> float:
+    """Seconds of training that earlier calls spent on what is in the work folder."""
+    facts = bench.results.training(fit)
+    return float(facts["seconds"]) if facts and (bench.work / fit.name).exists() else 0.0
+
+
+def _facts(
+    fit: Fit, recipe: Recipe, images: Images, network: dict[str, Any], done: Training, device: torch.device
+) -> dict[str, Any]:
+    """What a training leaves behind in the results: all but the weights."""
+    seconds = done.history[-1].seconds if done.history else 0.0
+    every = max(1, len(done.history) // _HISTORY)
+    return {
+        "training": fit.name, "reached": done.reached, "loss": done.loss, "why": done.why, "seconds": round(seconds, 2),
+        "goal": {"loss": fit.milestones[-1], "seconds": fit.goal_seconds}, "limit_seconds": fit.limit_seconds,
+        "milestones": [
+            {"wanted": m.wanted, "loss": m.loss, "steps": m.steps, "seconds": round(m.seconds, 2)}
+            for m in done.milestones
+        ],
+        "fit": fit.identity, "recipe": recipe.record(), "network": network,
+        "images": {"name": fit.images.name, "hash": images.hash, "count": len(images)}, "log": done.log,
+        "history": [[round(p.seconds, 2), p.steps, p.loss, p.averaged, p.rate] for p in done.history[::every]],
+        "provenance": provenance(device),
+    }  # fmt: skip

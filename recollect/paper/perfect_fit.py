@@ -1,0 +1,57 @@
+"""The cells that `accurate`, `approximate`, `psnr`, `thresholds` and `control` share: networks fitted perfectly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from recollect.paper.panels import Reading, against_loss
+from recollect.paper.plan import Cell, Fit
+from recollect.paper.results import Results
+from recollect.paper.scales import Scale
+from recollect.paper.tables import network_name
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from recollect.paper.drawing import Axis
+
+METHODS = ("iterate", "blind", "known")
+BEYOND = ("refined", "known-400")  # not the paper's; at its last train loss alone
+NETWORKS = (("fc10", "lrelu"), ("fc10", "prelu"), ("unet", "lrelu"), ("unet", "prelu"), ("unet", "softplus"))
+# The paper does not name its optimizer, and it changes what is memorized: each network is shown for both.
+USUAL = {"fc10": "adam", "fc20": "adam", "unet": "muon"}
+OTHER = {"fc10": "muon", "fc20": "muon", "unet": "adam"}
+
+
+def fits(scale: Scale, kinds: Iterable[str] = ("fc10", "unet")) -> list[Fit]:
+    """The paper's networks, first with the optimizer that suits them, then with the other."""
+    chosen = [(kind, activation) for kind, activation in NETWORKS if kind in kinds]
+    return [scale.perfect(kind, act, by[kind]) for by in (USUAL, OTHER) for kind, act in chosen]
+
+
+def cells(scale: Scale) -> list[Cell]:
+    """Every network at every train loss, under every mask, by every method of the paper."""
+    return [
+        Cell(fit, loss, "train", mask, method)
+        for fit in fits(scale)
+        for loss in reversed(fit.milestones)
+        for mask in scale.masks
+        for method in (*METHODS, *(BEYOND if loss == fit.milestones[-1] else ()))
+    ]
+
+
+def figures(scale: Scale, results: Results, name: str, read: Reading, y: Axis) -> dict[str, Figure]:
+    """One figure an optimizer: a row a network, a column a mask, lines over the train loss."""
+    from recollect.paper.drawing import LOSS, grid_figure
+
+    drawn = {}
+    for optimizer in ("adam", "muon"):
+        rows = {}
+        for fit in (fit for fit in fits(scale) if fit.optimizer == optimizer):
+            own = [c for c in cells(scale) if c.fit == fit and c.method in METHODS]
+            rows[network_name(fit)] = [
+                against_loss(results, [c for c in own if c.mask == mask], read) for mask in scale.masks
+            ]
+        drawn[f"{name}-{optimizer}"] = grid_figure(rows, scale.masks, LOSS, y)
+    return drawn

@@ -1,0 +1,37 @@
+"""The same as `accurate`, as the average PSNR of all recoveries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recollect.paper import perfect_fit
+from recollect.paper.experiment import Experiment
+from recollect.paper.panels import mean_psnr
+from recollect.paper.perfect_fit import BEYOND, METHODS, cells
+from recollect.paper.results import Results
+from recollect.paper.scales import Scale
+from recollect.paper.tables import by_mask
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def figures(scale: Scale, results: Results) -> dict[str, Figure]:
+    from recollect.paper.drawing import DECIBEL
+
+    return perfect_fit.figures(scale, results, "psnr", mean_psnr, DECIBEL)
+
+
+def table(scale: Scale, results: Results) -> str:
+    methods = (*METHODS, *BEYOND)
+    return f"Average PSNR in dB, {' / '.join(methods)}:\n\n{by_mask(results, cells(scale), methods, None)}"
+
+
+EXPERIMENT = Experiment(
+    id="psnr",
+    shows="average PSNR of all recoveries against the train loss, six masks",
+    where="Figure 8",
+    cells=cells,
+    figures=figures,
+    table=table,
+)

@@ -1,0 +1,72 @@
+"""What has been computed, on disk: a packed record a cell, one JSON a training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from recollect.paper.plan import Cell, Fit
+from recollect.records import PACKED, Record, read_json, read_record, write_json, write_record
+
+
+class Results:
+    """The folder results/paper/SCALE: small enough to be kept in a repository."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def find(self, cell: Cell) -> Record | None:
+        """The record of a cell; a damaged one is told, never quietly computed again."""
+        path = self._cell_path(cell)
+        return read_record(path) if path.exists() else None
+
+    def has(self, cell: Cell) -> bool:
+        return self._cell_path(cell).exists()
+
+    def add(self, record: Record) -> None:
+        write_record(self.folder / "cells", record.compact(), packed=True)
+
+    def training(self, fit: Fit) -> dict[str, Any] | None:
+        path = self._training_path(fit)
+        return read_json(path) if path.exists() else None
+
+    def trainings(self) -> list[dict[str, Any]]:
+        """All that are recorded, by name."""
+        return [read_json(path) for path in sorted((self.folder / "trainings").glob("*.json"))]
+
+    def add_training(self, fit: Fit, facts: dict[str, Any]) -> None:
+        write_json(self._training_path(fit), facts)
+
+    def facts(self, name: str) -> dict[str, Any] | None:
+        path = self.folder / "facts" / f"{name}.json"
+        return read_json(path) if path.exists() else None
+
+    def add_facts(self, name: str, facts: dict[str, Any]) -> None:
+        write_json(self.folder / "facts" / f"{name}.json", facts)
+
+    def out_of_reach(self, cell: Cell) -> bool:
+        """Whether the training was given its full time and did not come down to this loss."""
+        facts = self.training(cell.fit) or {"finished": False}
+        return facts["finished"] and cell.loss not in {m["wanted"] for m in facts["milestones"]}
+
+    def missing(self, cell: Cell) -> bool:
+        """Whether there is something to compute; where the last loss was not reached, the best stands for it."""
+        if self.has(cell):
+            return False
+        if cell.loss is None or not self.out_of_reach(cell):
+            return True
+        return cell.loss == cell.fit.milestones[-1] and self.missing(replace(cell, loss=None))
+
+    def best_of(self, cell: Cell) -> Record | None:
+        """The cell's record, or for the last loss, if it was not reached, that of the best weights."""
+        found = self.find(cell)
+        if found is None and cell.loss == cell.fit.milestones[-1]:
+            found = self.find(replace(cell, loss=None))
+        return found
+
+    def _cell_path(self, cell: Cell) -> Path:
+        return self.folder / "cells" / f"{cell.key}{PACKED}"
+
+    def _training_path(self, fit: Fit) -> Path:
+        return self.folder / "trainings" / f"{fit.name}.json"

@@ -1,0 +1,63 @@
+"""Computing experiments: their cells, gathered by the training they need, and handed to a runner."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from fnmatch import fnmatch
+
+from recollect.errors import InputError
+from recollect.paper.experiment import Experiment
+from recollect.paper.fitting import Bench
+from recollect.paper.measuring import FindFacts, Measure, TakePictures
+from recollect.paper.plan import Cell, Fit
+from recollect.paper.scales import Scale
+from recollect.sweep import Budget, Job, Runner, Tell, in_this_process
+
+
+def run(
+    experiments: Sequence[Experiment], scale: Scale, bench: Bench, *, only: Sequence[str] = (),
+    budget: Budget | None = None, tell: Tell = lambda _: None, runner: Runner = in_this_process,
+) -> bool:  # fmt: skip
+    """Compute what is missing; whether all of it is there now. `only` are patterns on trainings or cells."""
+    budget, began = budget or Budget(), time.monotonic()
+    work = gather(experiments, scale, only)
+    jobs: list[Job] = [Measure(bench, fit, cells) for fit, cells in work.items()]
+    chosen = [e for e in experiments if not only or any(_chosen(fit.name, only) for fit in e.fits(scale))]
+    jobs += [TakePictures(bench, experiment, scale) for experiment in chosen]
+    jobs += [FindFacts(bench, experiment, scale) for experiment in chosen]
+    done = runner(jobs, budget, tell)
+    tell(f"{time.monotonic() - began:.0f} s; {progress(bench, work)}")
+    return done
+
+
+def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] = ()) -> dict[Fit, list[Cell]]:
+    """The cells by their training, each once, however many experiments share it."""
+    work: dict[Fit, dict[Cell, None]] = {}
+    for experiment in experiments:
+        for fit in experiment.fits(scale):
+            if _chosen(fit.name, only):
+                work.setdefault(fit, {})
+        for cell in experiment.cells(scale):
+            if _chosen(str(cell), only):
+                work.setdefault(cell.fit, {})[cell] = None
+    if only and not work:
+        raise InputError(f"Nothing fits --only {' '.join(only)}; recollect paper list names the trainings.")
+    return {fit: list(cells) for fit, cells in work.items()}
+
+
+def progress(bench: Bench, work: dict[Fit, list[Cell]]) -> str:
+    """How much of the work is recorded, out of reach of its training, or still to be done."""
+    cells = [cell for some in work.values() for cell in some]
+    recorded = sum(bench.results.best_of(cell) is not None for cell in cells)
+    missing = sum(bench.results.missing(cell) for cell in cells)
+    untrained = [fit.name for fit in work if not (bench.results.training(fit) or {}).get("finished")]
+    words = [f"{recorded} of {len(cells)} cells recorded", f"{missing} missing" if missing else ""]
+    beyond = len(cells) - recorded - missing
+    words.append(f"{beyond} of losses that were not reached" if beyond else "")
+    words.append(f"still to train: {', '.join(untrained)}" if untrained else "")
+    return ", ".join(filter(None, words)) + "."
+
+
+def _chosen(name: str, only: Sequence[str]) -> bool:
+    return not only or any(fnmatch(name, f"*{pattern}*") for pattern in only)

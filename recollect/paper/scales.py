@@ -1,0 +1,89 @@
+"""Two scales, one code path: sizes for minutes on two CPU cores, and the paper's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from recollect.errors import InputError
+from recollect.paper.plan import Fit, ImageSet
+
+PERFECT = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+MODERATE = (1e-4,)
+SIX_MASKS = ("block", "half", "scatter", "frame", "stripes", "dust")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """All sizes of the experiments; nothing else tells one scale from another."""
+
+    name: str
+    few: Mapping[str, ImageSet]  # by kind of network, for perfect fit
+    many: Mapping[str, ImageSet]  # and for moderate overfitting
+    width: Mapping[str, int | tuple[int, ...]]
+    many_width: Mapping[str, int | tuple[int, ...]]
+    seconds: Mapping[str, float]  # to train a kind of network to perfect fit
+    many_seconds: Mapping[str, float]
+    masks: tuple[str, ...] = SIX_MASKS
+    table_masks: tuple[str, ...] = ("block", "half", "stripes")  # of the two tables, whose masks are not known
+    patience: float = 1.5  # a training may take so many times the seconds that it should
+
+    def perfect(self, kind: str, activation: str, optimizer: str) -> Fit:
+        """A training to a train loss of 1e-8, kept at every decade from 1e-4."""
+        seconds = self.seconds[kind]
+        limit = self.patience * seconds
+        return Fit(kind, activation, optimizer, self.width[kind], self.few[kind], PERFECT, seconds, limit)
+
+    def moderate(self, kind: str, activation: str, optimizer: str) -> Fit:
+        """A training on more images, to 1e-4."""
+        seconds = self.many_seconds[kind]
+        limit = self.patience * seconds
+        return Fit(kind, activation, optimizer, self.many_width[kind], self.many[kind], MODERATE, seconds, limit)
+
+
+def _photos(count: int, size: int) -> ImageSet:
+    return ImageSet(f"photos{count}", f"photos?count={count}&size={size}&seed=42")
+
+
+def _tiny(name: str, drawn: str) -> ImageSet:
+    return ImageSet(name, "tiny-imagenet:{data}/tiny-imagenet-200.zip?" + drawn + "&seed=42")
+
+
+def _svhn(count: int) -> ImageSet:
+    return ImageSet(f"svhn{count}", "svhn:{data}/svhn?count=" + f"{count}&seed=42")
+
+
+def _cifar(count: int) -> ImageSet:
+    return ImageSet(f"cifar{count}", "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42")
+
+
+SMALL = Scale(
+    name="small",
+    few={"fc10": _photos(24, 16), "fc20": _photos(24, 16), "unet": _photos(6, 12)},
+    many={"fc20": _photos(120, 16), "unet": _photos(30, 12)},
+    width={"fc10": 256, "fc20": 256, "unet": (32, 64)},
+    many_width={"fc20": 256, "unet": (32, 64)},
+    seconds={"fc10": 20, "fc20": 30, "unet": 30},
+    many_seconds={"fc20": 30, "unet": 30},
+)
+SMALL_REAL = replace(  # the same sizes with real data, where --data says where it is
+    SMALL,
+    few={"fc10": _tiny("tiny24", "count=24&size=16"), "fc20": _tiny("tiny24", "count=24&size=16"), "unet": _svhn(6)},
+    many={"fc20": _tiny("tiny120", "count=120&size=16"), "unet": _cifar(30)},
+)
+FULL = Scale(
+    name="full",
+    few={"fc10": _tiny("tiny600", "per-class=3"), "fc20": _tiny("tiny600", "per-class=3"), "unet": _svhn(50)},
+    many={"fc20": _tiny("tiny25000", "per-class=125"), "unet": _cifar(1000)},
+    width={"fc10": 1024, "fc20": 1024, "unet": (64, 128, 256, 512)},
+    many_width={"fc20": 2048, "unet": (64, 128, 256, 512)},
+    seconds={"fc10": 60, "fc20": 180, "unet": 240},
+    many_seconds={"fc20": 500, "unet": 120},
+)
+
+
+def scale_named(name: str, data: str | None = None) -> Scale:
+    scales = {"small": SMALL_REAL if data else SMALL, "full": FULL}
+    if name not in scales:
+        raise InputError(f"There is no scale {name!r}; choose from {', '.join(scales)}.")
+    return scales[name]

@@ -1,0 +1,88 @@
+"""Tables in markdown, the paper's numbers beside the measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from recollect.paper.plan import Cell, Fit
+from recollect.paper.results import Results
+from recollect.records import Record
+from recollect.scoring import Rate
+
+NETWORK_NAMES = {"fc10": "FC-10", "fc20": "FC-20", "unet": "U-Net"}
+ACTIVATION_NAMES = {"lrelu": "LReLU", "prelu": "PReLU", "softplus": "Softplus"}
+
+
+def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def network_name(fit: Fit) -> str:
+    return f"{NETWORK_NAMES[fit.kind]} {ACTIVATION_NAMES[fit.activation]}"
+
+
+def percent(rate: Rate, *, interval: bool = False) -> str:
+    """A share in percent, with one digit where one image is less than one percent."""
+    digits = 1 if rate.total > 100 else 0
+    low, high = rate.interval
+    more = f" ({100 * low:.{digits}f} to {100 * high:.{digits}f})" if interval else ""
+    return f"{100 * rate.value:.{digits}f}{more}"
+
+
+def by_mask(results: Results, cells: Sequence[Cell], methods: Sequence[str], threshold: float | None) -> str:
+    """A row a network and optimizer, a column a mask: the methods' rates (or mean PSNR) at the last train loss."""
+    masks = list(dict.fromkeys(cell.mask for cell in cells))
+    last = {(c.fit, c.mask, c.method): c for c in cells if c.loss == c.fit.milestones[-1]}
+    rows = []
+    for fit in dict.fromkeys(cell.fit for cell in cells):
+        found = [[results.best_of(last[fit, mask, m]) for m in methods] for mask in masks]
+        if any(record for records in found for record in records):
+            loss = next(r for records in found for r in records if r).provenance["train_loss"]
+            shown = [" / ".join(_value(record, threshold) for record in records) for records in found]
+            rows.append([network_name(fit), fit.optimizer, f"{loss:.1e}", *shown])
+    return markdown(["network", "optimizer", "train loss", *masks], rows)
+
+
+def against_paper(
+    results: Results, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]], threshold: float
+) -> str:
+    """A row a network and method, a column a mask, each measured next to the paper's three numbers."""
+    masks = list(dict.fromkeys(cell.mask for cell in cells))
+    rows = [["paper", "", method, "", *(f"{value:g}" for value in values)] for method, values in paper.items()]
+    for (fit, method), some in _grouped(cells).items():
+        found = [results.best_of(cell) for cell in some]
+        if any(found):
+            loss = next(r for r in found if r).provenance["train_loss"]
+            shown = [percent(r.score.rate(threshold), interval=True) if r else "" for r in found]
+            rows.append([network_name(fit), fit.optimizer, method, f"{loss:.1e}", *shown])
+    titles = [f"{mask} (paper: its mask {i})" for i, mask in enumerate(masks, 1)]
+    return markdown(["network", "optimizer", "method", "train loss", *titles], rows)
+
+
+def order_holds(results: Results, cells: Sequence[Cell], threshold: float) -> str:
+    """In how many places blind recovers at least as many images as iterating does, and where it does not."""
+    places = {(c.fit, c.loss, c.mask): c for c in cells if c.method == "blind"}
+    rivals = {(c.fit, c.loss, c.mask): c for c in cells if c.method == "iterate"}
+    kept, broken = 0, []
+    for place, cell in places.items():
+        blind, iterate = results.find(cell), results.find(rivals[place])
+        if blind and iterate:
+            holds = blind.score.rate(threshold).count >= iterate.score.rate(threshold).count
+            kept += holds
+            broken += [] if holds else [f"{cell.fit.name} {cell.loss_name} {cell.mask}"]
+    words = f"Blind recovers at least as many images as iterating in {kept} of {kept + len(broken)} places."
+    return words + (f" Not in: {', '.join(broken)}." if broken else "") + "\n"
+
+
+def _value(record: Record | None, threshold: float | None) -> str:
+    if record is None:
+        return "-"
+    return f"{record.score.mean_psnr:.0f}" if threshold is None else percent(record.score.rate(threshold))
+
+
+def _grouped(cells: Sequence[Cell]) -> dict[tuple[Fit, str], list[Cell]]:
+    groups: dict[tuple[Fit, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.fit, cell.method), []).append(cell)
+    return groups

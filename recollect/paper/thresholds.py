@@ -1,0 +1,48 @@
+"""Recovery rate as a function of the threshold: U-Nets, mask 6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recollect.paper.experiment import Experiment
+from recollect.paper.panels import against_threshold
+from recollect.paper.perfect_fit import BEYOND, METHODS, fits
+from recollect.paper.plan import Cell
+from recollect.paper.results import Results
+from recollect.paper.scales import Scale
+from recollect.paper.tables import ACTIVATION_NAMES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def cells(scale: Scale) -> list[Cell]:
+    return [
+        Cell(fit, fit.milestones[-1], "train", scale.masks[-1], method)
+        for fit in fits(scale, ("unet",))
+        for method in (*METHODS, *BEYOND)
+    ]
+
+
+def figures(scale: Scale, results: Results) -> dict[str, Figure]:
+    """A row an optimizer, a column an activation."""
+    from recollect.paper.drawing import PERCENT, Axis, grid_figure
+
+    rows = {}
+    for optimizer in ("adam", "muon"):
+        shown = [fit for fit in fits(scale, ("unet",)) if fit.optimizer == optimizer]
+        rows[f"U-Net, {optimizer}"] = [
+            against_threshold(results, [c for c in cells(scale) if c.fit == fit]) for fit in shown
+        ]
+    columns = list(ACTIVATION_NAMES.values())
+    x = Axis("MSE below which an image counts as recovered", (1.3e-3, 8e-8), log=True)
+    return {"thresholds": grid_figure(rows, columns, x, PERCENT)}
+
+
+EXPERIMENT = Experiment(
+    id="thresholds",
+    shows="recovery rate against the MSE threshold from 1e-3 to 1e-7, U-Net, mask 6",
+    where="Figure 9",
+    cells=cells,
+    figures=figures,
+)
