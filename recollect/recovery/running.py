@@ -14,7 +14,7 @@ from torch import Tensor
 
 from recollect.degradation import Degradation
 from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged, device_of, module_of
+from recollect.precision import apply_checked, as_judged, device_of, module_of, weights_of
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 Autoencoder = Callable[[Tensor], Tensor]
@@ -51,13 +51,22 @@ class Ready:
     def __call__(self, x: Tensor) -> Tensor:
         return apply_checked(self._f, x)
 
+    @property
+    def capturable(self) -> bool:
+        """Whether a CUDA graph of it may be tried: a plain module on a GPU, on whose calls nobody listens."""
+        network = module_of(self._f)
+        if network is None or self.device.type != "cuda" or isinstance(network, torch.jit.ScriptModule):
+            return False
+        listeners = any(m._forward_hooks or m._forward_pre_hooks for m in network.modules())
+        return not listeners and {weights.device for weights in weights_of(network)} == {self.device}
+
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
         image = y[0].numel() * y.element_size()
         if self.device.type == "cuda":
             free, _ = torch.cuda.mem_get_info(self.device)
             free += torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
-            needed = self._peak_of_one(y) + 16 * image
+            needed = self._peak_of_one(y) + 24 * image
             return int(max(1, min(CUDA_CHUNK, free // 2 // needed)))
         needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
         return int(max(1, min(CPU_CHUNK, _free_cpu_memory() // 2 // needed)))
