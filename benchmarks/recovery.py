@@ -30,7 +30,7 @@ import torch
 from measuring import Measured, best_of, network_times, tables
 from torch import Tensor, nn
 
-from recollect import Blind, FullyConnected, Images, Iterate, KnownMask, UNet, mask, observe
+from recollect import Blind, FullyConnected, Images, Iterate, KnownMask, Stop, UNet, mask, observe
 from recollect.checkpoints import load_checkpoint, save_checkpoint
 from recollect.degradation import Degradation, all_erased, half_kept
 from recollect.precision import as_judged
@@ -146,12 +146,13 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         method(f, y, trace=lambda s: sizes.append(len(s.index)))
         ours = best_of(options.repeats, lambda: method(f, y), device)
         which, one_by_one = timed_one_by_one(f, y, keep, settings, options)
-        batched = timed_batch(f, y, keep, settings, options)
+        batched = timed_batch(f, y, keep, settings, options, rounds_of_a_batch(ours.value, settings.limit))
         floor = network_times(f, y, sizes, method.steps - 1)
         others = {
             m.name: best_of(options.repeats, run, device).describe(int(run().steps.sum()))
             for m, run in other_methods(case, f, y, seen.truth)
         }
+    print(f"{name}: measured", flush=True)
     recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
     stops = {stop.name.lower(): recovery.stops.count(stop) for stop in sorted(set(recovery.stops))}
     return {
@@ -178,20 +179,24 @@ def timed_one_by_one(
 
 
 def timed_batch(
-    f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace
+    f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace, rounds: int
 ) -> Measured:
     """All rounds that the slowest image needs; where the budget ends before, the rest at the same pace."""
     until = time.perf_counter() + options.budget
     run = best_of(1, lambda: plain.recover(f, y, keep, settings, until), options.device)
     done = int(run.value.rounds.max())
-    share = 1.0 if bool(run.value.stopped.all()) else done / settings.limit
+    share = 1.0 if bool(run.value.stopped.all()) else min(1.0, done / rounds)
     return Measured(run.value, run.seconds, run.peak, done * settings.steps * len(y), share)
+
+
+def rounds_of_a_batch(recovery: Any, limit: int) -> int:
+    """Where every image settles, three more than the slowest needs; else the paper's rule runs into the limit."""
+    settles = bool((recovery.stop == Stop.CONVERGED).all())
+    return min(limit, int(recovery.rounds.max()) + 3) if settles else limit
 
 
 def difference(theirs: plain.Outcome, ours: Any, which: Tensor) -> dict[str, Any]:
     """The largest difference in value among images that both have settled, and how many those are."""
-    from recollect import Stop
-
     settled = (ours.stop[which.to(ours.stop.device)] == Stop.CONVERGED) & theirs.stopped
     apart = (ours.estimate[which.to(ours.stop.device)] - theirs.x).abs().flatten(1).amax(1)[settled]
     return {"settled": int(settled.sum()), "of": len(which), "largest": apart.max().item() if len(apart) else None}
