@@ -156,7 +156,8 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
     recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
     stops = {stop.name.lower(): recovery.stops.count(stop) for stop in sorted(set(recovery.stops))}
     return {
-        "images": len(y), "shape": list(images.shape), "source": images.name, "stops": stops,
+        "images": len(y), "shape": list(images.shape), "stops": stops,
+        "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
         "recollect": ours.describe(needed), "floor": floor, "others": others,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, which)},

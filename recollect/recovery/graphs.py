@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from recollect.recovery.running import Ready
+
+READS_BACK = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+COPIES = {torch.ops.aten._to_copy, torch.ops.aten.copy_}
 
 note = logging.getLogger(__name__).info
 
@@ -23,7 +28,7 @@ class Graphs:
         self._stream = torch.cuda.Stream(f.device)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._pool = torch.cuda.graph_pool_handle()  # shared: graphs run one after another and keep nothing inside
-        self._usable = True
+        self._tried, self._usable = False, True
 
     def size_for(self, images: int) -> int:
         """The batch size that these images are filled up to: at most a sixteenth more, or eight."""
@@ -53,37 +58,40 @@ class Graphs:
     def _capture(self, size: int, state: Tensor) -> None:
         """Take one step eagerly, then capture it and take it again: only a graph with the same outcome is kept."""
         before = state.clone()
-        with self._aside(), _no_waiting_for_the_device():
-            try:
+        try:
+            with self._aside(), nullcontext() if self._tried else NoWaiting():
                 self._step(size)  # also lets libraries set themselves up outside of the capture
-                waits = None
-            except RuntimeError as error:
-                waits = error
-        if waits is not None:
-            self._give_up(f"the network cannot run without waiting for the device ({waits})")
+        except Waits as waits:
+            self._give_up(f"the network waits for the device ({waits})")
             state.copy_(before)
-            self._step(size)  # an error of the network's own is raised here
+            self._step(size)
             return
+        self._tried = True
         after = state.clone()
         graph = torch.cuda.CUDAGraph()
         try:
-            with self._aside():
-                graph.capture_begin(self._pool, capture_error_mode="thread_local")
-                try:
-                    self._step(size)
-                finally:
-                    graph.capture_end()
+            self._record(graph, lambda: self._step(size))
             state.copy_(before)
             graph.replay()
             same = torch.equal(_bits(state), _bits(after))
         except RuntimeError as error:
-            same = False
             self._give_up(f"capturing it failed ({error})")
+            with suppress(RuntimeError):  # random numbers work again only after a capture has ended well
+                self._record(torch.cuda.CUDAGraph(), state.zero_)
+            same = False
         if same:
             self._graphs[size] = graph
         else:
-            self._give_up("a replay gave other values: the network draws at random or keeps a state")
+            self._give_up("a replay gave other values: the network draws at random, keeps a state or works in place")
             state.copy_(after)
+
+    def _record(self, graph: torch.cuda.CUDAGraph, work: Callable[[], object]) -> None:
+        with self._aside():
+            graph.capture_begin(self._pool, capture_error_mode="thread_local")
+            try:
+                work()
+            finally:
+                graph.capture_end()
 
     def _give_up(self, why: str) -> None:
         if self._usable:
@@ -100,17 +108,20 @@ class Graphs:
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
-@contextmanager
-def _no_waiting_for_the_device() -> Iterator[None]:
-    """What reads a value back to the host raises an error: it could not be captured, and trying leaves traces."""
-    before = torch.cuda.get_sync_debug_mode()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch calls this switch a prototype
-        torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode(before)
+class Waits(Exception):
+    """An operation that needs the host to wait for the device cannot be captured, and trying leaves traces."""
+
+
+class NoWaiting(TorchDispatchMode):
+    """Inside, operations raise `Waits` that read values back to the host or copy between it and the device."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        tensors = [t for t in tree_leaves((args, kwargs, out)) if isinstance(t, Tensor)]
+        moves = func.overloadpacket in COPIES and len({t.device.type for t in tensors}) > 1
+        if moves or not READS_BACK.isdisjoint(func.tags):
+            raise Waits(str(func))
+        return out
 
 
 def _bits(values: Tensor) -> Tensor:

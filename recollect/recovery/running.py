@@ -54,12 +54,12 @@ class Ready:
 
     @property
     def capturable(self) -> bool:
-        """Whether a CUDA graph of it may be tried: a plain module on a GPU, on whose calls nobody listens."""
+        """Whether a CUDA graph of it may be tried: a plain module on a GPU, not compiled and not listened to."""
         network = module_of(self._f)
         if network is None or self.device.type != "cuda" or isinstance(network, torch.jit.ScriptModule):
             return False
-        listeners = any(m._forward_hooks or m._forward_pre_hooks for m in network.modules())
-        return not listeners and {weights.device for weights in weights_of(network)} == {self.device}
+        special = any(m._forward_hooks or m._forward_pre_hooks or hasattr(m, "_orig_mod") for m in network.modules())
+        return not special and {weights.device for weights in weights_of(network)} == {self.device}
 
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""

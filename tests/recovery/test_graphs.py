@@ -1,4 +1,4 @@
-"""Captured steps against eager ones, on a CUDA device; run by make test-gpu."""
+"""Captured steps against eager ones. What needs a CUDA device is run by make test-gpu."""
 
 import logging
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
 from recollect.degradation import all_erased
 from recollect.recovery import graphs
-from recollect.recovery.graphs import Graphs
+from recollect.recovery.graphs import Graphs, NoWaiting, Waits
 from recollect.recovery.running import ready
 
-pytestmark = pytest.mark.gpu
+gpu = pytest.mark.gpu
 
 SHAPE = (3, 16, 16)
 
@@ -25,7 +25,7 @@ def observations(count: int) -> Tensor:
 
 def network(kind: str) -> nn.Module:
     f = UNet(widths=(8, 16)) if kind == "unet" else FullyConnected(SHAPE, layers=4, width=64, activation=kind)
-    return f.cuda()
+    return f.cuda() if torch.cuda.is_available() else f
 
 
 def eager(f: nn.Module) -> Callable[[Tensor], Tensor]:
@@ -51,6 +51,7 @@ def check_equal(captured: Recovery, eagerly: Recovery) -> None:
     assert torch.equal(captured.stop, eagerly.stop)
 
 
+@gpu
 @pytest.mark.parametrize("kind", ["lrelu", "prelu", "softplus", "unet"])
 @pytest.mark.parametrize("count", [8, 64])
 def test_captured_and_eager_are_equal_bit_for_bit(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +63,7 @@ def test_captured_and_eager_are_equal_bit_for_bit(kind: str, count: int, monkeyp
     assert taken == [38]
 
 
+@gpu
 @pytest.mark.parametrize("chunk", [None, 24])
 def test_blind_with_batches_that_shrink_and_are_filled_up(chunk: int | None) -> None:
     f, y = network("lrelu"), observations(100)
@@ -73,6 +75,7 @@ def test_blind_with_batches_that_shrink_and_are_filled_up(chunk: int | None) -> 
         assert torch.equal(captured.steps, captured.rounds * 40)
 
 
+@gpu
 def test_sizes_are_few_and_close() -> None:
     with ready(network("lrelu"), observations(2), None) as made:
         sizes = Graphs(made, lambda size: None)
@@ -119,6 +122,7 @@ class InPlace(Sampling):
         return x.mul_(0.5)
 
 
+@gpu
 @pytest.mark.parametrize("kind", [Sampling, Asking, Counting, ThroughTheHost, InPlace])
 def test_networks_that_cannot_be_captured_run_eagerly(kind: type[nn.Module], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger=graphs.__name__)
@@ -135,6 +139,7 @@ def test_networks_that_cannot_be_captured_run_eagerly(kind: type[nn.Module], cap
     )
 
 
+@gpu
 def test_hooks_are_called_at_every_step() -> None:
     f, calls = network("lrelu"), []
     f.register_forward_hook(lambda *_: calls.append(1))
@@ -142,6 +147,7 @@ def test_hooks_are_called_at_every_step() -> None:
     assert len(calls) == 39
 
 
+@gpu
 def test_a_network_s_own_error_is_its_own() -> None:
     class Failing(Sampling):
         def forward(self, x: Tensor) -> Tensor:
@@ -151,6 +157,7 @@ def test_a_network_s_own_error_is_its_own() -> None:
         KnownMask()(Failing().cuda(), observations(8), mask("block", SHAPE), chunk=8)
 
 
+@gpu
 def test_on_a_stream_of_the_caller() -> None:
     f, y = network("lrelu"), observations(64)
     expected = Blind(limit=3)(f, y, chunk=16)
@@ -160,3 +167,37 @@ def test_on_a_stream_of_the_caller() -> None:
         there = Blind(limit=3)(f, y, chunk=16)
     stream.synchronize()
     check_equal(there, expected)
+
+
+WAITING: dict[str, Callable[[Tensor], object]] = {
+    "item": lambda x: x / x.max().item(),
+    "if": lambda x: x if x.sum() > 0 else -x,
+    "nonzero": lambda x: x.nonzero(),
+    "mask": lambda x: x[x > 0.5],
+    "equal": lambda x: torch.equal(x, x + 1),
+    "unique": lambda x: x.unique(),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_reading_a_value_back_is_noticed(name: str) -> None:
+    with pytest.raises(Waits), NoWaiting():
+        WAITING[name](torch.rand(4, 4))
+
+
+@pytest.mark.parametrize("kind", ["lrelu", "prelu", "softplus", "unet"])
+def test_the_networks_of_the_paper_read_nothing_back(kind: str) -> None:
+    f = network(kind)
+    x = torch.rand(2, *SHAPE, device=next(f.parameters()).device)
+    with NoWaiting(), torch.no_grad():
+        f(x)
+        torch.addcmul(x, x, x, out=torch.empty_like(x))
+        x[:1].clone().copy_(x[1:])
+
+
+@gpu
+def test_copies_to_the_host_are_noticed() -> None:
+    x = torch.rand(3, device="cuda")
+    for move in (Tensor.cpu, lambda x: x.copy_(torch.zeros(3)), lambda x: torch.zeros(3).cuda()):
+        with pytest.raises(Waits), NoWaiting():
+            move(x)
