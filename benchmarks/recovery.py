@@ -18,6 +18,7 @@ applies it 39 times, since the last step's outcome is never used. "In work" is t
 from __future__ import annotations
 
 import argparse
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ import torch
 from measuring import Measured, best_of, network_times, tables
 from torch import Tensor, nn
 
-from recollect import Blind, FullyConnected, Images, Iterate, KnownMask, Stop, UNet, mask, observe
+from recollect import Blind, FullyConnected, Images, Iterate, KnownMask, Recovery, Stop, UNet, mask, observe
 from recollect.checkpoints import load_checkpoint, save_checkpoint
 from recollect.degradation import Degradation, all_erased, half_kept
 from recollect.precision import as_judged
@@ -50,6 +51,7 @@ class Case:
     loss: float
     train_seconds: float
     start: Callable[[Tensor], Degradation] = half_kept
+    limit: int = 100  # rounds, for all contenders
 
 
 TINY = "tiny-imagenet:{data}/tiny-imagenet-200.zip?per-class=3&seed=42"
@@ -60,10 +62,10 @@ CASES = {
     "demo": Case(
         lambda s: FullyConnected(s, layers=6, width=512), "photos?count=40&size=32", (40, 3, 32, 32), 0.5, 1e-8, 600
     ),
-    "fc10": Case(lambda s: FullyConnected(s, layers=10), TINY, (600, 3, 64, 64), 0.5, 1e-5, 20),
-    "fc20": Case(lambda s: FullyConnected(s, layers=20), TINY, (600, 3, 64, 64), 0.1, 1e-5, 25),
-    "unet50": Case(lambda _: UNet(), SVHN, (50, 3, 32, 32), 1.0, 1e-5, 20, all_erased),
-    "unet1000": Case(lambda _: UNet(activation="softplus"), CIFAR, (1000, 3, 32, 32), 1.0, 1e-4, 25, all_erased),
+    "fc10": Case(lambda s: FullyConnected(s, layers=10), TINY, (600, 3, 64, 64), 0.5, 1e-5, 15),
+    "fc20": Case(lambda s: FullyConnected(s, layers=20), TINY, (600, 3, 64, 64), 0.1, 1e-5, 20),
+    "unet50": Case(lambda _: UNet(), SVHN, (50, 3, 32, 32), 1.0, 1e-5, 15, all_erased),
+    "unet1000": Case(lambda _: UNet(activation="softplus"), CIFAR, (1000, 3, 32, 32), 1.0, 1e-4, 20, all_erased, 20),
 }  # fmt: skip
 ON_GPU = ["fc10", "fc20", "unet50", "unet1000"]
 
@@ -75,12 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if options.threads:
         torch.set_num_threads(options.threads)
-    results: dict[str, Any] = {
-        "date": date.today().isoformat(),
-        **provenance(options.device),
-        "cases": {},
-        "growth": {},
-    }
+    results: dict[str, Any] = {"date": date.today().isoformat(), **provenance(options.device)}
+    results |= {"cases": {}, "growth": {}, "notes": listen()}
     for name in options.cases:
         images, network = prepare(name, options)
         results["cases"][name] = compare(name, images, network, options)
@@ -115,6 +113,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def listen() -> list[str]:
+    """What the solvers have to say, such as why a network was not captured."""
+    heard: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record.getMessage())
+
+    logger = logging.getLogger("recollect.recovery")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(Listener())
+    return heard
+
+
 def prepare(name: str, options: argparse.Namespace) -> tuple[Images, nn.Module]:
     """The images, and a network fitted to them as far as the case's time goes."""
     case = CASES[name]
@@ -137,21 +149,22 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
     case, device = CASES[name], options.device
     seen = observe(images, mask("block", images.shape))
     y = seen.y.to(device)
-    settings = plain.Settings(case.gamma)
+    settings = plain.Settings(case.gamma, limit=case.limit)
+    method = Blind(gamma=case.gamma, start=case.start, limit=case.limit)
+    sizes: list[int] = []
+
+    def ours_once() -> Recovery:
+        sizes.clear()
+        return method(f, y, trace=lambda s: sizes.append(len(s.index)))
+
     with torch.no_grad(), as_judged(f):
         keep = case.start(y).keep  # type: ignore[attr-defined]
         plain.admm(f, y[:1], keep[:1], settings)  # libraries set themselves up
-        sizes: list[int] = []
-        method = Blind(gamma=case.gamma, start=case.start)
-        method(f, y, trace=lambda s: sizes.append(len(s.index)))
-        ours = best_of(options.repeats, lambda: method(f, y), device)
+        ours = best_of(options.repeats, ours_once, device, options.budget)
         which, one_by_one = timed_one_by_one(f, y, keep, settings, options)
         batched = timed_batch(f, y, keep, settings, options, rounds_of_a_batch(ours.value, settings.limit))
         floor = network_times(f, y, sizes, method.steps - 1)
-        others = {
-            m.name: best_of(options.repeats, run, device).describe(int(run().steps.sum()))
-            for m, run in other_methods(case, f, y, seen.truth)
-        }
+        others = other_methods(case, f, y, seen.truth, options)
     print(f"{name}: measured", flush=True)
     recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
     stops = {stop.name.lower(): recovery.stops.count(stop) for stop in sorted(set(recovery.stops))}
@@ -159,15 +172,23 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
+        "limit": case.limit,
         "recollect": ours.describe(needed), "floor": floor, "others": others,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, which)},
         "batched": batched.describe() | {"difference": difference(batched.value, recovery, torch.arange(len(y)))},
     }  # fmt: skip
 
 
-def other_methods(case: Case, f: nn.Module, y: Tensor, truth: Degradation) -> list[tuple[Any, Callable[[], Any]]]:
-    known, iterate = KnownMask(case.gamma), Iterate(limit=200)
-    return [(known, lambda: known(f, y, truth)), (iterate, lambda: iterate(f, y))]
+def other_methods(
+    case: Case, f: nn.Module, y: Tensor, truth: Degradation, options: argparse.Namespace
+) -> dict[str, dict[str, Any]]:
+    known, iterate = KnownMask(case.gamma), Iterate(limit=50)
+    runs = {"known": lambda: known(f, y, truth), "iterate, 50 steps": lambda: iterate(f, y)}
+    described = {}
+    for name, run in runs.items():
+        measured = best_of(options.repeats, run, options.device, options.budget / 3)
+        described[name] = measured.describe(int(measured.value.steps.sum()))
+    return described
 
 
 def timed_one_by_one(
@@ -190,13 +211,13 @@ def timed_batch(
     return Measured(run.value, run.seconds, run.peak, done * settings.steps * len(y), share)
 
 
-def rounds_of_a_batch(recovery: Any, limit: int) -> int:
+def rounds_of_a_batch(recovery: Recovery, limit: int) -> int:
     """Where every image settles, three more than the slowest needs; else the paper's rule runs into the limit."""
     settles = bool((recovery.stop == Stop.CONVERGED).all())
     return min(limit, int(recovery.rounds.max()) + 3) if settles else limit
 
 
-def difference(theirs: plain.Outcome, ours: Any, which: Tensor) -> dict[str, Any]:
+def difference(theirs: plain.Outcome, ours: Recovery, which: Tensor) -> dict[str, Any]:
     """The largest difference in value among images that both have settled, and how many those are."""
     settled = (ours.stop[which.to(ours.stop.device)] == Stop.CONVERGED) & theirs.stopped
     apart = (ours.estimate[which.to(ours.stop.device)] - theirs.x).abs().flatten(1).amax(1)[settled]

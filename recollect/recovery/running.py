@@ -38,7 +38,7 @@ class InWork(Recovery):
 
 State = TypeVar("State", bound=InWork)
 
-CPU_CHUNK, CUDA_CHUNK = 256, 4096  # larger working sets gain no speed
+CPU_CHUNK, CUDA_CHUNK = 512, 4096  # larger working sets gain no speed
 
 
 class Ready:
