@@ -34,6 +34,16 @@ class PerImage:
         joined = {name: _join([getattr(p, name) for p in parts]) for name in parts[0]._rows()}
         return replace(parts[0], **joined)
 
+    def emptied(self, count: int) -> Self:
+        """Room for so many images, with nothing in it yet."""
+        return self._map(lambda rows: rows.emptied(count) if isinstance(rows, PerImage) else _room(rows, count))
+
+    def put(self, index: Tensor, some: Self) -> None:
+        """Write these images at these places."""
+        for name, rows in self._rows().items():
+            new = getattr(some, name)
+            rows.put(index, new) if isinstance(rows, PerImage) else rows.index_copy_(0, index, new)
+
     def _rows(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: v for name, v in values.items() if isinstance(v, (Tensor, PerImage))}
@@ -44,3 +54,7 @@ class PerImage:
 
 def _join(rows: list[Any]) -> Any:
     return torch.cat(rows) if isinstance(rows[0], Tensor) else rows[0].join(rows)
+
+
+def _room(rows: Tensor, count: int) -> Tensor:
+    return rows.new_empty((count, *rows.shape[1:]))

@@ -13,6 +13,7 @@ from recollect.degradation import Degradation
 from recollect.errors import InputError
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.running import Autoencoder, InWork, Ready, all_finite, per_image, ready, work_through
+from recollect.recovery.stepping import ErasureSteps, has_erasure_prox
 
 
 @torch.no_grad()
@@ -24,6 +25,19 @@ def admm(f: Autoencoder, y: Tensor, theta: Degradation, *, gamma: float, steps: 
         v = f(xi + u)  # line 8: the autoencoder is the prior
         u = u + xi - v  # line 9
     return xi
+
+
+class Solver:
+    """`admm` for batch after batch: the same estimates, the quickest way there is for the degradation and device."""
+
+    def __init__(self, f: Ready, gamma: float, steps: int) -> None:
+        self._f, self._gamma, self._steps = f, gamma, steps
+        self._for_erasures = ErasureSteps(f, gamma, steps)
+
+    def __call__(self, y: Tensor, theta: Degradation) -> Tensor:
+        if has_erasure_prox(theta):
+            return self._for_erasures(y, theta)
+        return admm(self._f, y, theta, gamma=self._gamma, steps=self._steps)
 
 
 def check_admm(gamma: float, steps: int) -> None:
@@ -64,17 +78,18 @@ class KnownMask:
             raise InputError(f"The true degradation is one like Erasure, not a {type(truth).__name__}.")
         with ready(f, y, chunk) as f:
             truth = truth.expand(y)
+            solve = Solver(f, self.gamma, self.steps)
 
             def enter(some: slice) -> InWork:
                 return InWork.begin(y, truth[some], some, f.device)
 
-            done = work_through(len(y), f, enter, lambda batch: self._solve(f, batch), trace, progress)
+            done = work_through(len(y), f, enter, lambda batch: self._finish(solve, batch), trace, progress)
         return done.to(y.device)
 
-    def _solve(self, f: Ready, batch: InWork) -> InWork:
+    def _finish(self, solve: Solver, batch: InWork) -> InWork:
         y, truth = batch.estimate, batch.degradation
         assert truth is not None
-        xi = admm(f, y, truth, gamma=self.gamma, steps=self.steps)
+        xi = solve(y, truth)
         finite = all_finite(xi)
         x = torch.where(per_image(finite, xi), xi, y)
         return replace(

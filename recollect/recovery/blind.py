@@ -11,12 +11,11 @@ from torch import Tensor
 
 from recollect.degradation import Degradation, half_kept
 from recollect.errors import InputError
-from recollect.recovery.admm import admm, check_admm
+from recollect.recovery.admm import Solver, check_admm
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.running import (
     Autoencoder,
     InWork,
-    Ready,
     all_finite,
     mean_square,
     per_image,
@@ -64,11 +63,12 @@ class Blind:
         progress: Progress | None = None,
     ) -> Recovery:
         with ready(f, y, chunk) as f:
+            solve = Solver(f, self.gamma, self.steps)
 
             def enter(some: slice) -> _InWork:
                 return self._begin(y, some, f.device)
 
-            done = work_through(len(y), f, enter, lambda batch: self._round(f, batch), trace, progress)
+            done = work_through(len(y), f, enter, lambda batch: self._round(solve, batch), trace, progress)
         return done.to(y.device)
 
     def _begin(self, y: Tensor, some: slice, device: torch.device) -> _InWork:
@@ -81,10 +81,10 @@ class Blind:
         seen[:, 0] = images.degradation.fingerprint()
         return _InWork(**vars(images), y=images.estimate, calm=torch.zeros_like(images.index), seen=seen)
 
-    def _round(self, f: Ready, batch: _InWork) -> _InWork:
+    def _round(self, solve: Solver, batch: _InWork) -> _InWork:
         y, theta = batch.y, batch.degradation
         assert theta is not None
-        x = admm(f, y, theta, gamma=self.gamma, steps=self.steps)
+        x = solve(y, theta)
         finite = all_finite(x)
         x = torch.where(per_image(finite, x), x, batch.estimate)
         theta = theta.refit(x, y)

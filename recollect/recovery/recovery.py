@@ -45,7 +45,7 @@ class Recovery(PerImage):
     estimate: Tensor
     degradation: Degradation | None  # the estimated one; None from methods that estimate none
     rounds: Tensor
-    steps: Tensor  # applications of the autoencoder
+    steps: Tensor  # of ADMM or iteration, each with one application of the autoencoder (ADMM's last needs none)
     stop: Tensor  # Stop codes
 
     @property

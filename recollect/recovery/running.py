@@ -14,7 +14,8 @@ from torch import Tensor
 
 from recollect.degradation import Degradation
 from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged, device_of, module_of
+from recollect.precision import apply_checked, as_judged, device_of, module_of, weights_of
+from recollect.recovery.entrance import Entrance
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 Autoencoder = Callable[[Tensor], Tensor]
@@ -37,7 +38,7 @@ class InWork(Recovery):
 
 State = TypeVar("State", bound=InWork)
 
-CPU_CHUNK, CUDA_CHUNK = 256, 4096  # larger working sets gain no speed
+CPU_CHUNK, CUDA_CHUNK = 512, 4096  # larger working sets gain no speed
 
 
 class Ready:
@@ -51,13 +52,22 @@ class Ready:
     def __call__(self, x: Tensor) -> Tensor:
         return apply_checked(self._f, x)
 
+    @property
+    def capturable(self) -> bool:
+        """Whether a CUDA graph of it may be tried: a plain module on a GPU, not compiled and not listened to."""
+        network = module_of(self._f)
+        if network is None or self.device.type != "cuda" or isinstance(network, torch.jit.ScriptModule):
+            return False
+        special = any(m._forward_hooks or m._forward_pre_hooks or hasattr(m, "_orig_mod") for m in network.modules())
+        return not special and {weights.device for weights in weights_of(network)} == {self.device}
+
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
         image = y[0].numel() * y.element_size()
         if self.device.type == "cuda":
             free, _ = torch.cuda.mem_get_info(self.device)
             free += torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
-            needed = self._peak_of_one(y) + 16 * image
+            needed = 2 * self._peak_of_one(y) + 24 * image  # eagerly and in a graph, each with memory of its own
             return int(max(1, min(CUDA_CHUNK, free // 2 // needed)))
         needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
         return int(max(1, min(CPU_CHUNK, _free_cpu_memory() // 2 // needed)))
@@ -91,31 +101,31 @@ def work_through(
     progress: Progress | None,
 ) -> Recovery:
     """Step images until each has stopped, at most `f.chunk` in work: finished ones leave, others take their places."""
-    finished: list[Recovery] = []
-    order: list[Tensor] = []
-    entered, done = 0, 0
+    outcome: Recovery | None = None
+    done = 0
     active: State | None = None
-    while done < count:
-        room = min(f.chunk - (len(active) if active else 0), count - entered)
-        if room:
-            newcomers = enter(slice(entered, entered + room))
-            active = newcomers if active is None else type(active).join([active, newcomers])
-            entered += room
-        assert active is not None
-        active = step(active)
-        if trace:
-            trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
-        running = active.stop == Stop.RUNNING
-        if bool(running.all()):
-            continue
-        ended = active[~running]
-        finished.append(Recovery(**{r.name: getattr(ended, r.name) for r in fields(Recovery)}).to("cpu"))
-        order.append(ended.index.cpu())
-        done += len(ended)
-        active = active[running] if done < entered else None
-        if progress:
-            progress(done, count)
-    return Recovery.join(finished)[torch.argsort(torch.cat(order))]
+    with Entrance(count, f.chunk, enter, ahead=f.device.type == "cuda") as entrance:
+        while done < count:
+            newcomers = entrance.take(f.chunk - (len(active) if active else 0))
+            active = type(newcomers[0]).join([*([active] if active else []), *newcomers]) if newcomers else active
+            assert active is not None
+            active = step(active)
+            if trace:
+                trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
+            running = active.stop == Stop.RUNNING
+            ended = (~running).nonzero()[:, 0]  # places, found once: each use of a mask would wait for the device
+            if not len(ended):
+                continue
+            gone = active[ended]
+            rows = Recovery(**{r.name: getattr(gone, r.name) for r in fields(Recovery)}).to("cpu")
+            outcome = rows.emptied(count) if outcome is None else outcome
+            outcome.put(gone.index.cpu(), rows)
+            done += len(ended)
+            active = active[running.nonzero()[:, 0]] if len(ended) < len(active) else None
+            if progress:
+                progress(done, count)
+    assert outcome is not None
+    return outcome
 
 
 def per_image(flags: Tensor, like: Tensor) -> Tensor:

@@ -1,0 +1,185 @@
+"""Seconds, memory, the network's own speed, and the tables that show them."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out, the seconds it took, the memory at its peak, and of what share of the whole task."""
+
+    value: Any
+    seconds: float
+    peak: int
+    image_steps: int = 0
+    share: float = 1.0
+
+    def describe(self, image_steps: int | None = None) -> dict[str, Any]:
+        steps = self.image_steps if image_steps is None else image_steps
+        return {
+            "seconds": self.seconds / self.share, "measured_seconds": self.seconds, "measured_share": self.share,
+            "image_steps_per_second": steps / self.seconds, "peak_bytes": self.peak,
+        }  # fmt: skip
+
+
+def best_of(repeats: int, run: Callable[[], Any], device: str, budget: float = float("inf")) -> Measured:
+    """The shortest of some runs, fewer where they exceed the budget; memory is watched in the first."""
+    runs: list[Measured] = []
+    while len(runs) < repeats and sum(r.seconds for r in runs) <= budget:
+        with watching(device, sample=not runs) as peak:
+            wait(device)
+            started = time.perf_counter()
+            value = run()
+            wait(device)
+            seconds = time.perf_counter() - started
+        runs.append(Measured(value, seconds, peak[0]))
+    return replace(min(runs, key=lambda r: r.seconds), peak=runs[0].peak)
+
+
+def wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+@contextmanager
+def watching(device: str, sample: bool) -> Iterator[list[int]]:
+    """Bytes above what was in use before, at most; on a CPU the process is looked at every few milliseconds."""
+    peak = [0]
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        yield peak
+        peak[0] = torch.cuda.max_memory_allocated() - before
+        return
+    give_back_freed_memory()
+    before, ended = resident(), threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.005):
+            peak[0] = max(peak[0], resident() - before)
+
+    watcher = threading.Thread(target=look)
+    if sample:
+        watcher.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        if sample:
+            watcher.join()
+
+
+def resident() -> int:
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * 4096 if statm.exists() else 0
+
+
+def give_back_freed_memory() -> None:
+    """Else a run that finds memory of an earlier one would seem to need none."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # not a glibc system
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def network_times(f: Callable[[Tensor], Tensor], y: Tensor, sizes: Sequence[int], calls: int) -> dict[str, Any]:
+    """Seconds of the network alone: at its best batch size, and at the sizes that were in work round by round."""
+    tried = sorted({min(2**k, len(y)) for k in range(13)} | {max(1, len(y) * 3 // 4)})
+    seconds = {size: one_call(f, y[:size]) for size in tried}
+    best = min(tried, key=lambda size: seconds[size] / size)
+    at_work = np.interp(sizes, tried, [seconds[size] for size in tried])
+    return {
+        "best_batch": best, "seconds": seconds[best] / best * sum(sizes) * calls,
+        "image_steps_per_second": best / seconds[best], "seconds_in_work": float(at_work.sum()) * calls,
+        "seconds_by_batch": {str(size): s for size, s in seconds.items()},
+    }  # fmt: skip
+
+
+def one_call(f: Callable[[Tensor], Tensor], x: Tensor, looks: int = 5, at_least: float = 0.02) -> float:
+    """Seconds of f(x), the shortest of some looks at many calls in a row."""
+    device, calls, best = x.device.type, 1, float("inf")
+    f(x)
+    for _ in range(looks):
+        while True:
+            wait(device)
+            started = time.perf_counter()
+            for _ in range(calls):
+                f(x)
+            wait(device)
+            seconds = time.perf_counter() - started
+            if seconds >= at_least:
+                break
+            calls *= 2
+        best = min(best, seconds / calls)
+    return best
+
+
+def tables(results: dict[str, Any]) -> str:
+    """Markdown, for the terminal and for docs/performance.md."""
+    versions = results["versions"]
+    text = [
+        f"{results['device']}, {results['threads']} threads; torch {versions['torch']}, CUDA {versions['cuda']}, "
+        f"recollect {versions['recollect']}; {results['date']}",
+        table(["case", "images", "image-steps", "(a) one by one", "(b) batched", "(c) recollect", "floor", "in work"],
+              [times_row(name, case) for name, case in results["cases"].items()]),
+        table(["case", "(c) / floor", "(c) / in work", "(a) / (c)", "(b) / (c)", "image-steps/s of (c)", "peak of (c)",
+               "(c) against (a)", "(c) against (b)"],
+              [ratio_row(name, case) for name, case in results["cases"].items()]),
+    ]  # fmt: skip
+    for name, rows in results["growth"].items():
+        head = [f"{name}: images", "seconds", "ms an image", "image-steps/s", "peak"]
+        text.append(table(head, [growth_row(row) for row in rows]))
+    return "\n\n".join([*text, *results["notes"]])
+
+
+def times_row(name: str, case: dict[str, Any]) -> list[str]:
+    floor = case["floor"]
+    contenders = (case[key] for key in ("one_by_one", "batched", "recollect"))
+    return [
+        name, str(case["images"]), f"{case['image_steps']:,}", *[show(c) for c in contenders],
+        f"{floor['seconds']:.2f} s (batch {floor['best_batch']})", f"{floor['seconds_in_work']:.2f} s",
+    ]  # fmt: skip
+
+
+def ratio_row(name: str, case: dict[str, Any]) -> list[str]:
+    ours, floor = case["recollect"], case["floor"]
+    return [
+        name, f"{ours['seconds'] / floor['seconds']:.2f}", f"{ours['seconds'] / floor['seconds_in_work']:.2f}",
+        f"{case['one_by_one']['seconds'] / ours['seconds']:.1f}", f"{case['batched']['seconds'] / ours['seconds']:.1f}",
+        f"{ours['image_steps_per_second']:,.0f}", f"{ours['peak_bytes'] / 2**20:.0f} MiB",
+        same(case["one_by_one"]["difference"]), same(case["batched"]["difference"]),
+    ]  # fmt: skip
+
+
+def show(contender: dict[str, Any]) -> str:
+    share = contender["measured_share"]
+    return f"{contender['seconds']:.2f} s" + ("" if share == 1 else f" (from {share:.0%})")
+
+
+def same(difference: dict[str, Any]) -> str:
+    apart = "-" if difference["largest"] is None else f"{difference['largest']:.1e}"
+    return f"{apart} ({difference['settled']} of {difference['of']})"
+
+
+def growth_row(row: dict[str, Any]) -> list[str]:
+    return [
+        f"{row['images']:,}", f"{row['seconds']:.2f}", f"{1e3 * row['seconds'] / row['images']:.2f}",
+        f"{row['image_steps_per_second']:,.0f}", f"{row['peak_bytes'] / 2**20:.0f} MiB",
+    ]  # fmt: skip
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

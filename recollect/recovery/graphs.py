@@ -1,0 +1,128 @@
+"""A step on fixed buffers as a CUDA graph: one launch instead of one for every layer, where it gives the same bits."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from recollect.recovery.running import Ready
+
+READS_BACK = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+COPIES = {torch.ops.aten._to_copy, torch.ops.aten.copy_}
+
+note = logging.getLogger(__name__).info
+
+
+class Graphs:
+    """One graph for each of few batch sizes, captured when first met; none once a capture has failed or differed."""
+
+    def __init__(self, f: Ready, step: Callable[[int], None]) -> None:
+        self._device, self._step = f.device, step
+        self._stream = torch.cuda.Stream(f.device)
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._pool = torch.cuda.graph_pool_handle()  # shared: graphs run one after another and keep nothing inside
+        self._tried, self._usable = False, True
+
+    def size_for(self, images: int) -> int:
+        """The batch size that these images are filled up to: at most a sixteenth more, or eight."""
+        if not self._usable:
+            return images
+        unit = max(8, 2 ** (images.bit_length() - 1) // 16)
+        return -(-images // unit) * unit
+
+    def forget(self) -> None:
+        """The buffers have moved."""
+        self._graphs.clear()
+
+    def run(self, size: int, steps: int, state: Tensor) -> int:
+        """Take the steps that graphs can take; returns how many. `state` is the buffer that a step changes."""
+        if not self._usable or steps < 1:
+            return 0
+        taken = 0
+        if size not in self._graphs:
+            self._capture(size, state[:size])
+            taken = 1
+        if size in self._graphs:
+            for _ in range(steps - taken):
+                self._graphs[size].replay()
+            taken = steps
+        return taken
+
+    def _capture(self, size: int, state: Tensor) -> None:
+        """Take one step eagerly, then capture it and take it again: only a graph with the same outcome is kept."""
+        before = state.clone()
+        try:
+            with self._aside(), nullcontext() if self._tried else NoWaiting():
+                self._step(size)  # also lets libraries set themselves up outside of the capture
+        except Waits as waits:
+            self._give_up(f"the network waits for the device ({waits})")
+            state.copy_(before)
+            self._step(size)
+            return
+        self._tried = True
+        after = state.clone()
+        graph = torch.cuda.CUDAGraph()
+        try:
+            self._record(graph, lambda: self._step(size))
+            state.copy_(before)
+            graph.replay()
+            same = torch.equal(_bits(state), _bits(after))
+        except RuntimeError as error:
+            self._give_up(f"capturing it failed ({error})")
+            with suppress(RuntimeError):  # random numbers work again only after a capture has ended well
+                self._record(torch.cuda.CUDAGraph(), state.zero_)
+            same = False
+        if same:
+            self._graphs[size] = graph
+        else:
+            self._give_up("a replay gave other values: the network draws at random, keeps a state or works in place")
+            state.copy_(after)
+
+    def _record(self, graph: torch.cuda.CUDAGraph, work: Callable[[], object]) -> None:
+        with self._aside():
+            graph.capture_begin(self._pool, capture_error_mode="thread_local")
+            try:
+                work()
+            finally:
+                graph.capture_end()
+
+    def _give_up(self, why: str) -> None:
+        if self._usable:
+            note("Recovery goes on without a CUDA graph: %s.", why)
+        self._usable = False
+        self._graphs.clear()
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """On a stream of its own, as captures have to be, in order with what comes before and after."""
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._stream):
+            yield
+        torch.cuda.current_stream(self._device).wait_stream(self._stream)
+
+
+class Waits(Exception):
+    """An operation that needs the host to wait for the device cannot be captured, and trying leaves traces."""
+
+
+class NoWaiting(TorchDispatchMode):
+    """Inside, operations raise `Waits` that read values back to the host or copy between it and the device."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        tensors = [t for t in tree_leaves((args, kwargs, out)) if isinstance(t, Tensor)]
+        moves = func.overloadpacket in COPIES and len({t.device.type for t in tensors}) > 1
+        if moves or not READS_BACK.isdisjoint(func.tags):
+            raise Waits(str(func))
+        return out
+
+
+def _bits(values: Tensor) -> Tensor:
+    return values.view(torch.uint8)  # equal also where not a number

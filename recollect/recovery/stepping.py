@@ -1,0 +1,82 @@
+"""ADMM for erasures, underneath the page: one pass over memory between two calls of f, on buffers made once.
+
+f is given w = xi + u, so line 9 is u = w - v, and lines 9 and 6 together make the next w from w, v and y alone. With
+an erasure's prox that is  w <- m y + (1 - 2m) v + m w,  where m is 1 / (1 + gamma / 2) at kept values and 0 elsewhere.
+The v and u of the last step are never looked at, so f is called once less than there are steps.
+"""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import torch
+from torch import Tensor
+
+from recollect.degradation import Degradation, Erasure
+from recollect.recovery.graphs import Graphs
+from recollect.recovery.running import Ready
+
+FEWEST = 8  # steps from which a captured graph pays for itself
+
+
+def has_erasure_prox(theta: Degradation) -> TypeGuard[Erasure]:
+    return isinstance(theta, Erasure) and type(theta).prox is Erasure.prox
+
+
+class ErasureSteps:
+    """The steps of ADMM for batch after batch; what `admm` gives, but for rounding."""
+
+    def __init__(self, f: Ready, gamma: float, steps: int) -> None:
+        self._f, self._gamma, self._steps = f, gamma, steps
+        self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
+        self._rows = 0
+        self._graphs = Graphs(f, self._step) if f.capturable and steps >= FEWEST else None
+
+    def __call__(self, y: Tensor, theta: Erasure) -> Tensor:
+        copies = self._copies
+        xi = self._run(y, theta)
+        return xi if self._copies == copies else self._run(y, theta)  # f wrote into w: again, with copies
+
+    def _run(self, y: Tensor, theta: Erasure) -> Tensor:
+        if self._steps == 1:
+            return theta.prox(torch.zeros_like(y), y, self._gamma)
+        size = self._graphs.size_for(len(y)) if self._graphs else len(y)
+        self._begin(y, theta, size)
+        left = self._steps - 2
+        if self._graphs:
+            left -= self._graphs.run(size, left, self._w)
+        for _ in range(left):
+            self._step(size)
+        w = self._w[: len(y)]
+        v = self._prior(w)
+        u = w - v
+        return theta.prox(v - u, y, self._gamma)
+
+    def _begin(self, y: Tensor, theta: Erasure, size: int) -> None:
+        """The first w, for v = u = 0, and the three coefficients; rows beyond the images keep what they hold."""
+        if size > self._rows:
+            self._rows = size
+            shape = (size, *y.shape[1:])
+            self._w, self._half, self._of_w, self._of_v, self._of_y = (y.new_zeros(shape) for _ in range(5))
+            if self._graphs:
+                self._graphs.forget()
+        own = slice(len(y))
+        m = self._of_w[own].copy_(theta.keep).mul_(1 / (1 + self._gamma / 2))
+        torch.mul(m, -2, out=self._of_v[own]).add_(1)
+        torch.mul(m, y, out=self._of_y[own])
+        self._w[own] = self._of_y[own]
+
+    def _step(self, size: int) -> None:
+        w, half = self._w[:size], self._half[:size]
+        v = self._prior(w)  # line 8
+        torch.addcmul(self._of_y[:size], self._of_v[:size], v, out=half)  # lines 9 and 6
+        torch.addcmul(half, self._of_w[:size], w, out=w)
+
+    def _prior(self, w: Tensor) -> Tensor:
+        """f(w), with w left as it is: a network that is seen to work in place is given copies."""
+        if self._copies:
+            return self._f(w.clone())
+        before = w._version
+        v = self._f(w)
+        self._copies = w._version != before
+        return v

@@ -1,0 +1,203 @@
+"""Captured steps against eager ones. What needs a CUDA device is run by make test-gpu."""
+
+import logging
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
+from recollect.degradation import all_erased
+from recollect.recovery import graphs
+from recollect.recovery.graphs import Graphs, NoWaiting, Waits
+from recollect.recovery.running import ready
+
+gpu = pytest.mark.gpu
+
+SHAPE = (3, 16, 16)
+
+
+def observations(count: int) -> Tensor:
+    x = torch.rand(count, *SHAPE, generator=torch.Generator().manual_seed(0))
+    return mask("block", SHAPE).apply(x).cuda()
+
+
+def network(kind: str) -> nn.Module:
+    f = UNet(widths=(8, 16)) if kind == "unet" else FullyConnected(SHAPE, layers=4, width=64, activation=kind)
+    return f.cuda() if torch.cuda.is_available() else f
+
+
+def eager(f: nn.Module) -> Callable[[Tensor], Tensor]:
+    return lambda x: f(x)  # a function, not a module: it is not captured
+
+
+def count_replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many steps each run of graphs took."""
+    taken: list[int] = []
+    run = Graphs.run
+
+    def counted(self: Graphs, size: int, steps: int, state: Tensor) -> int:
+        taken.append(run(self, size, steps, state))
+        return taken[-1]
+
+    monkeypatch.setattr(Graphs, "run", counted)
+    return taken
+
+
+def check_equal(captured: Recovery, eagerly: Recovery) -> None:
+    assert torch.equal(captured.estimate, eagerly.estimate)
+    assert torch.equal(captured.rounds, eagerly.rounds)
+    assert torch.equal(captured.stop, eagerly.stop)
+
+
+@gpu
+@pytest.mark.parametrize("kind", ["lrelu", "prelu", "softplus", "unet"])
+@pytest.mark.parametrize("count", [8, 64])
+def test_captured_and_eager_are_equal_bit_for_bit(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = count_replays(monkeypatch)
+    f, y = network(kind), observations(count)
+    captured = KnownMask()(f, y, mask("block", SHAPE))
+    assert taken == [38]  # all but the last two of 40
+    check_equal(captured, KnownMask()(eager(f), y, mask("block", SHAPE)))
+    assert taken == [38]
+
+
+@gpu
+@pytest.mark.parametrize("chunk", [None, 24])
+def test_blind_with_batches_that_shrink_and_are_filled_up(chunk: int | None) -> None:
+    f, y = network("lrelu"), observations(100)
+    with torch.no_grad():
+        f.net[-2].weight.mul_(20)  # a network that moves images, so that they stop at different rounds
+    for method in (Blind(limit=6), Blind(limit=6, gamma=1.0, start=all_erased)):
+        captured, eagerly = method(f, y, chunk=chunk), method(eager(f), y, chunk=chunk)
+        assert torch.allclose(captured.estimate, eagerly.estimate, atol=1e-3)
+        assert torch.equal(captured.steps, captured.rounds * 40)
+
+
+@gpu
+def test_sizes_are_few_and_close() -> None:
+    with ready(network("lrelu"), observations(2), None) as made:
+        sizes = Graphs(made, lambda size: None)
+        for n in range(1, 5000):
+            assert n <= sizes.size_for(n) <= max(n + 7, n * 17 // 16)
+        assert len({sizes.size_for(n) for n in range(1, 4097)}) < 120
+
+
+class Sampling(nn.Module):
+    """Draws at random in eval mode, as some variational autoencoders do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x + 0.1 * torch.rand_like(x)) / 2 * self.scale
+
+
+class Asking(Sampling):
+    """Reads a value back to the host."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x / 2 * self.scale if float(x.mean()) < 0.4 else x / 3
+
+
+class Counting(Sampling):
+    """Keeps a state in Python that its output depends on."""
+
+    calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return x / (1 + self.calls)
+
+
+class ThroughTheHost(Sampling):
+    def forward(self, x: Tensor) -> Tensor:
+        return (x.cpu() / 2).to(x.device)
+
+
+class InPlace(Sampling):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mul_(0.5)
+
+
+@gpu
+@pytest.mark.parametrize("kind", [Sampling, Asking, Counting, ThroughTheHost, InPlace])
+def test_networks_that_cannot_be_captured_run_eagerly(kind: type[nn.Module], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger=graphs.__name__)
+    y = observations(8)
+    recovery = KnownMask()(kind().cuda(), y, mask("block", SHAPE))
+    assert "without a CUDA graph" in caplog.text
+    assert len(caplog.records) == 1
+    if kind in (Asking, ThroughTheHost, InPlace):
+        check_equal(recovery, KnownMask()(eager(kind().cuda()), y, mask("block", SHAPE)))
+    torch.rand(3, device="cuda")  # the device is as usable as before
+    check_equal(
+        KnownMask()(network("lrelu"), y, mask("block", SHAPE)),
+        KnownMask()(eager(network("lrelu")), y, mask("block", SHAPE)),
+    )
+
+
+@gpu
+def test_hooks_are_called_at_every_step() -> None:
+    f, calls = network("lrelu"), []
+    f.register_forward_hook(lambda *_: calls.append(1))
+    KnownMask()(f, observations(8), mask("block", SHAPE), chunk=8)
+    assert len(calls) == 39
+
+
+@gpu
+def test_a_network_s_own_error_is_its_own() -> None:
+    class Failing(Sampling):
+        def forward(self, x: Tensor) -> Tensor:
+            raise RuntimeError("its own trouble")
+
+    with pytest.raises(RuntimeError, match="its own trouble"):
+        KnownMask()(Failing().cuda(), observations(8), mask("block", SHAPE), chunk=8)
+
+
+@gpu
+def test_on_a_stream_of_the_caller() -> None:
+    f, y = network("lrelu"), observations(64)
+    expected = Blind(limit=3)(f, y, chunk=16)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        there = Blind(limit=3)(f, y, chunk=16)
+    stream.synchronize()
+    check_equal(there, expected)
+
+
+WAITING: dict[str, Callable[[Tensor], object]] = {
+    "item": lambda x: x / x.max().item(),
+    "if": lambda x: x if x.sum() > 0 else -x,
+    "nonzero": lambda x: x.nonzero(),
+    "mask": lambda x: x[x > 0.5],
+    "equal": lambda x: torch.equal(x, x + 1),
+    "unique": lambda x: x.unique(),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_reading_a_value_back_is_noticed(name: str) -> None:
+    with pytest.raises(Waits), NoWaiting():
+        WAITING[name](torch.rand(4, 4))
+
+
+@pytest.mark.parametrize("kind", ["lrelu", "prelu", "softplus", "unet"])
+def test_the_networks_of_the_paper_read_nothing_back(kind: str) -> None:
+    f = network(kind)
+    x = torch.rand(2, *SHAPE, device=next(f.parameters()).device)
+    with NoWaiting(), torch.no_grad():
+        f(x)
+        torch.addcmul(x, x, x, out=torch.empty_like(x))
+        x[:1].clone().copy_(x[1:])
+
+
+@gpu
+def test_copies_to_the_host_are_noticed() -> None:
+    x = torch.rand(3, device="cuda")
+    for move in (Tensor.cpu, lambda x: x.copy_(torch.zeros(3)), lambda x: torch.zeros(3).cuda()):
+        with pytest.raises(Waits), NoWaiting():
+            move(x)

@@ -1,0 +1,103 @@
+"""The quick steps against the page: `admm` itself is held to the oracle elsewhere."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from recollect import Erasure
+from recollect.recovery import admm
+from recollect.recovery.admm import Solver
+from recollect.recovery.running import ready
+from recollect.recovery.stepping import has_erasure_prox
+from tests.networks import Random
+
+SHAPE = (3, 2, 2)
+NETWORKS: dict[str, Callable[[Tensor], Tensor]] = {
+    "plain": lambda x: (x + 0.5) / 2,
+    "in place": lambda x: x.add_(0.5).div_(2),
+    "in place sometimes": lambda x: x.mul_(0.5) if x.mean() > 0.3 else x * 0.5,
+    "gives back what it got": lambda x: x,
+    "gives back a view of it": lambda x: x.transpose(2, 3),
+    "one answer for ever": lambda x, kept={}: kept.setdefault(x.shape, torch.zeros_like(x)).copy_(x / 3),  # type: ignore[misc]
+}
+
+
+def draw(seed: int, count: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Erasure]:
+    draws = torch.Generator().manual_seed(seed)
+    y = torch.rand(count, *SHAPE, generator=draws, dtype=dtype)
+    return y, Erasure(torch.rand(y.shape, generator=draws) < 0.5)
+
+
+def solve(f: Callable, y: Tensor, theta: Erasure, gamma: float, steps: int) -> Tensor:
+    with ready(f, y, None) as f:
+        return Solver(f, gamma, steps)(y, theta)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(1, 5),
+    gain=st.sampled_from([0.7, 1.0, 1.5]),
+    gamma=st.floats(0.05, 5),
+    steps=st.sampled_from([1, 2, 3, 7, 40]),
+)
+def test_the_same_as_on_the_page(seed: int, count: int, gain: float, gamma: float, steps: int) -> None:
+    f = Random.draw(seed, math.prod(SHAPE), gain)
+    y, theta = draw(seed, count)
+    expected = admm(f, y, theta, gamma=gamma, steps=steps)
+    assert torch.allclose(solve(f, y, theta, gamma, steps), expected, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("inference", [False, True])
+def test_networks_with_ways_of_their_own(name: str, inference: bool) -> None:
+    y, theta = draw(1, 4)
+    expected = admm(lambda x: NETWORKS[name](x.clone()).clone(), y, theta, gamma=0.5, steps=9)
+    with torch.inference_mode(inference):
+        assert torch.allclose(solve(NETWORKS[name], y, theta, 0.5, 9), expected, rtol=1e-12)
+
+
+def test_batches_of_any_size_one_after_another() -> None:
+    """Buffers are used again: nothing of an earlier, larger batch may show."""
+    f = Random.draw(4, math.prod(SHAPE), 1.5)
+    with ready(f, draw(0, 1)[0], None) as made:
+        solver = Solver(made, 0.5, 12)
+        for seed, count in enumerate([3, 7, 2, 7, 1]):
+            y, theta = draw(seed, count)
+            expected = admm(f, y, theta, gamma=0.5, steps=12)
+            assert torch.allclose(solver(y, theta), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_network_is_not_run_where_nothing_depends_on_it() -> None:
+    sizes: list[int] = []
+
+    def f(x: Tensor) -> Tensor:
+        sizes.append(len(x))
+        return x / 2
+
+    solve(f, *draw(0, 3), gamma=0.5, steps=40)
+    assert sizes == [3] * 39
+
+
+@dataclass(frozen=True, eq=False)
+class Shifting(Erasure):
+    """A degradation with a prox of its own."""
+
+    def prox(self, z: Tensor, y: Tensor, gamma: float) -> Tensor:
+        return super().prox(z, y, gamma) + 0.1
+
+
+def test_another_prox_takes_the_page_itself() -> None:
+    y, theta = draw(2, 3)
+    own = Shifting(theta.keep)
+    assert has_erasure_prox(theta)
+    assert not has_erasure_prox(own)
+    f = NETWORKS["plain"]
+    assert torch.equal(solve(f, y, own, 0.5, 10), admm(f, y, own, gamma=0.5, steps=10))
+    assert not torch.allclose(solve(f, y, own, 0.5, 10), solve(f, y, theta, 0.5, 10))
