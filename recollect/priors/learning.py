@@ -43,7 +43,9 @@ class Learner:
         self.averaged = copy.deepcopy(self.network).eval().requires_grad_(False)
         self.alphas = alphas_cumprod.to(images.device, torch.float32)
         fused = images.device.type == "cuda"
-        self.optimizer = torch.optim.AdamW(self.network.parameters(), recipe.rate, (0.9, 0.99), weight_decay=0, fused=fused)
+        self.optimizer = torch.optim.AdamW(
+            self.network.parameters(), recipe.rate, (0.9, 0.99), weight_decay=0, fused=fused
+        )
         self.draws = torch.Generator(images.device).manual_seed(recipe.seed)
         self.predict: Callable[..., Any] = self.network
         self.steps = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from recollect.priors.network import diffusers
 from recollect.priors.prior import Prior
 
 BUNDLED = Path(__file__).parent / "weights" / "cifar10-32"
+FILES = ["*.json", "*.npy", "*.safetensors", "*.bin"]  # of a hub repository, what a prior can consist of
 
 
 def bundled(device: torch.device | str = "cpu") -> Prior:
@@ -22,30 +24,37 @@ def bundled(device: torch.device | str = "cpu") -> Prior:
 
 def open_prior(what: str | Path, *, device: torch.device | str = "cpu") -> Prior:
     """An unconditional diffusers UNet2DModel with its noise schedule, from a folder or a hub name."""
-    library = diffusers()
-    folder = Path(what).expanduser()
-    local = isinstance(what, Path) or folder.exists() or str(what).startswith((".", "/", "~"))
-    if local and not folder.is_dir():
-        raise InputError(f"There is no folder {folder} with a diffusion prior in it.")
-    where = str(folder) if local else str(what)
-    network = _load(library.UNet2DModel, where, "unet", local)
-    scheduler = _load(library.DDPMScheduler, where, "scheduler", local)
-    card = Card.read(folder) if local else None
+    library, folder = diffusers(), Path(what).expanduser()
+    if not folder.is_dir():
+        folder = _fetch(what)
+    network = _load(library.UNet2DModel, folder, "unet", low_cpu_mem_usage=False, torch_dtype=torch.float32)
+    scheduler = _load(library.DDPMScheduler, folder, "scheduler")
     name = "cifar10-32, recollect's own" if folder == BUNDLED else str(what)
-    return Prior(network.eval().requires_grad_(False), scheduler, name, card).to(device)
+    return Prior(network.eval().requires_grad_(False), scheduler, name, Card.read(folder)).to(device)
 
 
-def _load(kind: Any, where: str, part: str, local: bool) -> Any:
+def _fetch(name: str | Path) -> Path:
+    """The folder with what the hub has under a name such as google/ddpm-cifar10-32; fetched once, then kept."""
+    if isinstance(name, Path) or str(name).startswith((".", "/", "~")) or str(name).count("/") != 1:
+        raise InputError(f"There is no folder {name} with a diffusion prior in it.")
+    from huggingface_hub import snapshot_download  # comes with diffusers
+
+    try:
+        return Path(snapshot_download(str(name), allow_patterns=FILES))
+    except Exception as error:  # no network, no such name, no permission: each its own kind
+        raise InputError(
+            f"There is no folder {name}, and no prior of that name could be fetched from the Hugging Face hub "
+            f"({type(error).__name__}); fetch it where there is a network, or give its folder."
+        ) from None
+
+
+def _load(kind: Any, folder: Path, part: str, **options: Any) -> Any:
     """A part of a prior: at the top of the folder, as in google/ddpm-cifar10-32, or in a folder of its own name."""
-    options = {"low_cpu_mem_usage": False, "torch_dtype": torch.float32} if part == "unet" else {}
-    for inside in ({}, {"subfolder": part}):
-        try:
-            return kind.from_pretrained(where, **inside, **options)
-        except Exception as error:  # diffusers and the hub's client refuse in a dozen ways
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
-    if local:
-        raise InputError(f"{where} holds no diffusion prior that diffusers can open as {kind.__name__} ({reason}).")
-    raise InputError(
-        f"The prior {where} is not here and could not be fetched from the Hugging Face hub ({reason}); "
-        "give a folder, or fetch it where there is a network."
-    )
+    within = {"subfolder": part} if (folder / part).is_dir() else {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # diffusers calls the hub's client in ways that this finds old
+            return kind.from_pretrained(str(folder), **within, **options)
+    except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+        raise InputError(f"The {part} of the diffusion prior in {folder} cannot be opened: {reason}.") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -37,7 +38,7 @@ class Prior(nn.Module):
             return (x - a**0.5 * out) / (1 - a) ** 0.5
         return out
 
-    @property
+    @cached_property
     def weights_hash(self) -> str:
         digest = hashlib.sha256()
         for name, weights in self.network.state_dict().items():
@@ -57,11 +58,11 @@ def _image_shape(config: Any, name: str) -> tuple[int, int, int]:
     if config.get("class_embed_type") or config.get("num_class_embeds"):
         raise InputError(f"The prior {name} wants a class for each image; only unconditional ones can be used.")
     if config.get("out_channels") != channels:
-        raise InputError(f"The prior {name} gives {config.get('out_channels')} channels for {channels}; expected as many.")
+        raise InputError(f"The prior {name} takes {channels} channels and gives {config.get('out_channels')}.")
     height, width = (size, size) if isinstance(size, int) else size
     return int(channels), int(height), int(width)
 
 
 def v_target(images: Tensor, noise: Tensor, a: Tensor) -> Tensor:
-    """What a v-predicting network is taught: between the noise and the image, as the noise grows (Salimans & Ho 2022)."""
+    """What a v-predicting network is taught: the noise first, the image as noise takes over (Salimans & Ho 2022)."""
     return torch.sqrt(a) * noise - torch.sqrt(1 - a) * images

@@ -16,7 +16,15 @@ from recollect.errors import InputError
 from recollect.precision import weights_of
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.resizing import Resizing
-from recollect.recovery.running import Autoencoder, InWork, all_finite, check_observation, per_image, ready, work_through
+from recollect.recovery.running import (
+    Autoencoder,
+    InWork,
+    all_finite,
+    check_observation,
+    per_image,
+    ready,
+    work_through,
+)
 from recollect.seeding import own_draws
 
 
@@ -114,7 +122,9 @@ class DDNM:
         progress: Progress | None = None,
     ) -> Recovery:
         check_observation(y)
-        self._check_images(y, truth)
+        if not isinstance(truth, Erasure):
+            raise InputError(f"DDNM restores erased pixels, so the truth is an Erasure, not a {type(truth).__name__}.")
+        self.check_shape(*y.shape[1:])
         truth = truth.expand(y)
         with ready(partial(self.prior, t=0), self._blank(y), chunk) as e:
 
@@ -145,16 +155,15 @@ class DDNM:
         dtype = next((w.dtype for w in weights_of(self.prior) if w.is_floating_point()), y.dtype)
         return torch.zeros(1, dtype=dtype, device=y.device).expand(len(y), *self.prior.shape)
 
-    def _check_images(self, y: Tensor, truth: Erasure) -> None:
-        if not isinstance(truth, Erasure):
-            raise InputError(f"DDNM restores erased pixels, so the truth is an Erasure, not a {type(truth).__name__}.")
-        (c, h, w), (own_c, own_h, own_w) = y.shape[1:], self.prior.shape
+    def check_shape(self, c: int, h: int, w: int) -> None:
+        """Refuse images that the prior cannot restore."""
+        own_c, own_h, own_w = self.prior.shape
         if c != own_c:
             kinds = {1: "grey images", 3: "colour images"}
             given, wanted = (kinds.get(n, f"images of {n} channels") for n in (c, own_c))
-            raise InputError(f"This prior knows {wanted} and was given {given}; open a prior for {given}.")
+            raise InputError(f"The prior knows {wanted} and was given {given}; open a prior for {given}.")
         if h > own_h or w > own_w:
             raise InputError(
-                f"The images are {w}x{h} and the prior knows {own_w}x{own_h}; images are scaled up to a prior and never "
-                "down, so open a prior of at least their size."
+                f"The images are {w}x{h} and the prior knows {own_w}x{own_h}; images are scaled up to a prior and "
+                "never down, so open a prior of at least their size."
             )
