@@ -19,6 +19,11 @@ FILES = ["*.json", "*.npy", "*.safetensors", "*.bin"]  # of a hub repository, wh
 
 def bundled(device: torch.device | str = "cpu") -> Prior:
     """The prior that comes with recollect: 32x32 colour images, trained on 40,000 of CIFAR-10's training images."""
+    if not BUNDLED.is_dir():
+        raise InputError(
+            f"The prior that comes with recollect is missing from this installation ({BUNDLED}); install it again, or "
+            "open a prior of your own."
+        )
     return open_prior(BUNDLED, device=device)
 
 
