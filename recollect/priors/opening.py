@@ -35,7 +35,7 @@ def open_prior(what: str | Path, *, device: torch.device | str = "cpu") -> Prior
     network = _load(library.UNet2DModel, folder, "unet", low_cpu_mem_usage=False, torch_dtype=torch.float32)
     scheduler = _load(library.DDPMScheduler, folder, "scheduler")
     name = "cifar10-32, recollect's own" if folder == BUNDLED else str(what)
-    return Prior(network.eval().requires_grad_(False), scheduler, name, Card.read(folder)).to(device)
+    return Prior(network.requires_grad_(False), scheduler, name, Card.read(folder)).eval().to(device)
 
 
 def _fetch(name: str | Path) -> Path:
