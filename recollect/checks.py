@@ -156,6 +156,24 @@ def check_float32_floor(records: Sequence[Record], rounding: float | None) -> Ch
     )  # fmt: skip
 
 
+def check_prior(prior: Mapping[str, Any]) -> Check:
+    """A generic prior that was trained on the audited images recovers them from its own memory."""
+    known = prior["known_to_it"]
+    if known == "unknown":
+        return Check(
+            "prior", "note",
+            f"What the diffusion prior {prior['name']} was trained on is unknown; if it saw the audited images, what "
+            "ddnm recovers may be its own memory.",
+        )  # fmt: skip
+    sentence = f"The diffusion prior was trained on {prior['trained_on']}, and has seen " + ", ".join(
+        f"{found['exact']} of the {found['total']} {name} images (and {found['near']} that look nearly the same)"
+        for name, found in known.items()
+    )
+    if any(found["exact"] for found in known.values()):
+        return Check("prior", "warning", f"{sentence}: what ddnm recovers of them may be its own memory.")
+    return Check("prior", "note" if any(found["near"] for found in known.values()) else "ok", f"{sentence}.")
+
+
 def check_attractors(rows: Sequence[Mapping[str, Any]]) -> Check:
     """How being an attractor relates to being recovered."""
     attractors = [r["recovered"] for r in rows if r["attractor"]]

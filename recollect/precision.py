@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -37,7 +38,9 @@ def float32_precision(precision: Precision) -> Iterator[None]:
 
 
 def module_of(f: Any) -> nn.Module | None:
-    """The module that `f` is, or whose method it is (`vae.reconstruct`); None for other functions."""
+    """The module that `f` is, or whose method it is (`vae.reconstruct`), arguments filled in or not; or None."""
+    while isinstance(f, partial):
+        f = f.func
     owner = getattr(f, "__self__", f)
     return owner if isinstance(owner, nn.Module) else None
 

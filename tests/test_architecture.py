@@ -17,9 +17,9 @@ PACKAGE = Path(recollect.__file__).parent
 DESCRIBES = {"autoencoders", "degradation", "errors", "images", "per_image", "precision", "records", "scoring"}
 DESCRIBES |= {"plain_tensors", "seeding", "version"}
 # What estimates: a solver can never see the truth, nor images, nor scores.
-ESTIMATES = {"degradation", "errors", "per_image", "precision"}
+ESTIMATES = {"degradation", "errors", "per_image", "precision", "seeding"}
 CHANGES = DESCRIBES | {"checkpoints"}
-JOINS = CHANGES | {"attractors", "checks", "membership", "models", "recovery", "sources", "training"}
+JOINS = CHANGES | {"attractors", "checks", "membership", "models", "priors", "recovery", "sources", "training"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sources": {"errors", "images"},
     "checkpoints": DESCRIBES,
     "training": CHANGES,
+    "priors": DESCRIBES | {"recovery"},
     "report": {"errors", "records", "scoring"},
     "auditing": JOINS | {"report"},
     "demo": JOINS | {"auditing"},

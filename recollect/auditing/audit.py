@@ -13,6 +13,7 @@ from recollect import checks
 from recollect.auditing import attraction, plan, tuning
 from recollect.auditing.cells import Conditions, Narrator, run_cells
 from recollect.auditing.facts import describe_model, fingerprint
+from recollect.auditing.generic import prior_facts, with_prior
 from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
@@ -38,6 +39,7 @@ def audit(
     start: str | None = None,
     noise_std: float = 0.0,
     attractors: int = 0,
+    prior: Any = None,
     out: str | Path | None = None,
     chunk: int | None = None,
     seed: int = 42,
@@ -49,7 +51,8 @@ def audit(
 
     `masks` are "all", names, files or arrays (a dict names them); `methods` are names or methods of your own.
     `gamma` and `start` are the paper's for its networks and searched for others ("auto"), on images left out of
-    the score. `attractors` is the number of training images whose Jacobian is examined. With `out`, every
+    the score. `prior` is the diffusion model of the method ddnm, a folder or a hub name; by default the bundled one.
+    `attractors` is the number of training images whose Jacobian is examined. With `out`, every
     finished cell is on disk at once, and a second call goes on where the first was stopped.
     """
     told = narrate or _silent
@@ -57,6 +60,7 @@ def audit(
     f = model if callable(model) else open_model(model)
     sets, asked, named = plan.read_sets(train, control), plan.read_masks(masks), plan.read_methods(methods)
     places = plan.read_places(sets, asked, seed)
+    named = with_prior(named, prior, sets["train"].shape, device_of(f), seed)
     grid = plan.read_grid(f, named, gamma, start, noise_std)
     probe = probe_model(f, sets["train"])
     twins = _twins(sets)
@@ -72,6 +76,7 @@ def audit(
     found = _checks(probe.deterministic, facts["model"], scored, len(sets.get("control", ())), twins, records)
     rows, check = _attractors(f, scored[:attractors], conditions, records, store, told) if attractors else (None, None)
     found += [check] if check else []
+    found += [checks.check_prior(facts["prior"])] if facts["prior"] else []
     trace_mask = _add_film(f, places, chosen, conditions, store)
     result = Audit(records, title or facts["model"]["name"], facts, store, found, rows, trace_mask, command)
     if out:
@@ -136,6 +141,7 @@ def _facts(
     return {
         "model": describe_model(f, sets["train"], deterministic), "settings": settings,
         "provenance": provenance(device_of(f), started=started), "control": None, **about,
+        "prior": prior_facts(methods, sets),
     }  # fmt: skip
 
 
@@ -161,7 +167,7 @@ def _attractors(
     f: Any, images: Images, conditions: Conditions, records: Sequence[Record], store: Store, told: Narrator
 ) -> tuple[list[dict[str, Any]] | None, checks.Check]:
     """What is around some training images; a model without derivatives does not cost the audit its other results."""
-    blind = [r for r in records if r.cell["set"] == "train" and r.cell["method"] not in ("known", "zero-rule")]
+    blind = [r for r in records if r.cell["set"] == "train" and r.cell["method"] not in ("known", "zero-rule", "ddnm")]
     try:
         rows = attraction.with_outcome(attraction.examine(f, images, conditions.model_hash, store, told), blind)
     except InputError as error:

@@ -20,7 +20,7 @@ from recollect.recovery import Blind, Iterate, KnownMask, Refined, ZeroRule
 from recollect.sources import load
 
 METHODS = ("blind", "iterate", "known")
-NAMED = (*METHODS, "known-400", "refined", "zero-rule")
+NAMED = (*METHODS, "known-400", "refined", "zero-rule", "ddnm")
 _TUNED = ("blind", "known", "known-400", "refined", "zero-rule")  # methods that gamma matters to
 _STARTS = {"random": half_kept, "erased": all_erased}
 

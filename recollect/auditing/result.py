@@ -109,6 +109,7 @@ class Audit:
         """Everything but the per-image rows, as it stands in audit.json."""
         return {
             "format": FORMAT, "title": self.title, "headline": self.headline, "main_method": self.main_method,
+            "attribution": words.attribution(self),
             "cells": [r.key for r in self.records],
             "summary": list(tables.summary_rows(self.records)), "overall": list(tables.overall_rows(self)),
             "excess": list(tables.excess_rows(self)), "membership": list(tables.membership_rows(self)),

@@ -10,7 +10,10 @@ from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate
 if TYPE_CHECKING:
     from recollect.auditing.result import Audit
 
-_KNOWS = {"known": ", by a method that is told which pixels were erased"}
+_KNOWS = {
+    "known": ", by a method that is told which pixels were erased",
+    "ddnm": ", by a general diffusion model that never saw this one and is told which pixels were erased",
+}
 
 
 def headline(audit: Audit) -> str:
@@ -38,12 +41,29 @@ def headline(audit: Audit) -> str:
     )
 
 
+def attribution(audit: Audit) -> str | None:
+    """What the autoencoder gives back and a generic prior does not; None where no such prior was tried beside it."""
+    method, any_mask = audit.main_method, audit.overall[-1]
+    if "ddnm" not in audit.methods or method == "ddnm":
+        return None
+    own, generic = (audit.score("train", any_mask, m).mse for m in (method, "ddnm"))
+    only = [int(((own < t) & ~(generic < t)).sum()) for t in (ACCURATE, APPROXIMATE)]
+    prior = [int((generic < t).sum()) for t in (ACCURATE, APPROXIMATE)]
+    return (
+        f"Attribution: of {len(own)} training images, {method} reads {only[0]} almost exactly and {only[1]} "
+        f"approximately out of this model that a generic prior (ddnm, told the mask) restores under no mask; the prior "
+        f"restores {prior[0]} and {prior[1]} by itself."
+    )
+
+
 def in_full(audit: Audit) -> str:
     """The headline, the rates with their intervals, the other methods, membership, and what to be careful about."""
     lines = [headline(audit)]
     lines += ["", *_rates(audit, "Almost exactly", ACCURATE), "", *_rates(audit, "Approximately", APPROXIMATE)]
     if len(audit.methods) > 1:
         lines += ["", *_methods(audit)]
+    if told := attribution(audit):
+        lines += ["", told]
     if (found := audit.membership()) is not None:
         lines += [
             "",

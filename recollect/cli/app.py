@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import audit, data, demo, paper, train
+from recollect.cli import audit, data, demo, paper, prior, train
 from recollect.errors import InputError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
@@ -48,6 +48,7 @@ app.command("audit", epilog=audit.EPILOG)(audit.audit_command)
 app.command("train", epilog=train.EPILOG)(train.train_command)
 app.add_typer(data.app, name="data")
 app.add_typer(paper.app, name="paper")
+app.add_typer(prior.app, name="prior")
 
 
 def _print_version(wanted: bool) -> None:

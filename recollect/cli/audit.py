@@ -62,7 +62,8 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="blind (told nothing), iterate (the baseline), known (told the mask, a reference), refined "
-            "(blind, then a longer run with the mask it found); zero-rule always comes with blind.",
+            "(blind, then a longer run with the mask it found), ddnm (a general diffusion model, told the mask, that "
+            "never saw the audited one); zero-rule always comes with blind.",
         ),
     ] = "blind,iterate,known",
     gamma: Annotated[
@@ -89,6 +90,14 @@ def audit_command(
             help="Also find out whether the first N training images are attractors (slow).",
         ),
     ] = 0,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_ATTACK, metavar="FOLDER|NAME",
+            help="For ddnm: a folder in diffusers' layout, or a name on the Hugging Face hub. Default: the bundled "
+            "prior for colour images of up to 32x32.",
+        ),
+    ] = None,
     weights: Annotated[
         Path | None,
         typer.Option(rich_help_panel=_FIT, help="Weights for package.module:factory, best as .safetensors."),
@@ -137,7 +146,7 @@ def audit_command(
     with Narration(quiet=as_json) as narrate:
         found = audit(
             f, train=train, control=control, masks=masks, methods=methods, gamma=read_gamma(gamma), start=start,
-            noise_std=noise, attractors=attractors, out=out, title=model,
+            noise_std=noise, attractors=attractors, prior=prior, out=out, title=model,
             command=shlex.join(["recollect", *sys.argv[1:]]), narrate=narrate,
         )  # fmt: skip
     tell(found, out, as_json)

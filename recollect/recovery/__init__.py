@@ -2,12 +2,14 @@
 
 from recollect.recovery.admm import KnownMask, admm
 from recollect.recovery.blind import Blind
+from recollect.recovery.ddnm import DDNM
 from recollect.recovery.iterate import Iterate
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 from recollect.recovery.refined import Refined
 from recollect.recovery.zero_rule import ZeroRule
 
 __all__ = [
+    "DDNM",
     "Blind",
     "Iterate",
     "KnownMask",

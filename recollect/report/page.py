@@ -44,6 +44,7 @@ def render(audit: Audit) -> str:
     facts = {
         "title": audit.facts.get("title") or "Audit",
         "headline": audit.facts.get("headline") or "What of the training set could be read back",
+        "attribution": audit.facts.get("attribution"),
         "command": audit.facts.get("command"),
         "checks": _checks(audit),
         "facts": list(_facts(audit, results)),
@@ -126,6 +127,10 @@ def _facts(audit: Audit, results: Results) -> Iterator[tuple[str, str, list[tupl
         block = audit.block(key)
         if block:
             yield title, words.plain_value(block.get("name", key)), list(_set_facts(block))
+    prior = audit.block("prior")
+    if prior:
+        rest = {k: v for k, v in prior.items() if k != "name"}
+        yield "Diffusion prior", words.plain_value(prior.get("name", "a prior")), list(words.flattened(rest))
     if "control" not in results.sets:
         yield "Control images", "none", [("so", "rates have nothing to be compared with")]
     tried = f"{_number(results.masks, 'mask')} × {_number(results.methods, 'method')}"

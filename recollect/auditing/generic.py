@@ -1,0 +1,51 @@
+"""The generic prior beside the autoencoder: opened before any work, and on record with what it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.priors import Prior, bundled, open_prior
+from recollect.recovery import DDNM
+
+
+def with_prior(
+    methods: Mapping[str, Any], prior: Any, shape: tuple[int, int, int], device: torch.device, seed: int
+) -> dict[str, Any]:
+    """The methods, with `ddnm` made of the prior that was asked for; what cannot work is told before any work."""
+    if prior is not None and "ddnm" not in methods.values():
+        raise InputError("A prior is for the method ddnm; add ddnm to the methods.")
+    made = dict(methods)
+    for name, method in methods.items():
+        if method == "ddnm":
+            made[name] = DDNM(_opened(prior, device), seed=seed)
+            made[name].check_shape(*shape)
+    return made
+
+
+def _opened(prior: Any, device: torch.device) -> Any:
+    if prior is None:
+        return bundled(device)
+    return open_prior(prior, device=device) if isinstance(prior, (str, Path)) else prior
+
+
+def prior_facts(methods: Mapping[str, Any], sets: Mapping[str, Images]) -> dict[str, Any] | None:
+    """What the record says of the prior: its training images, and how many of the audited ones are among them."""
+    prior = next((m.prior for m in methods.values() if isinstance(m, DDNM)), None)
+    if prior is None:
+        return None
+    card = prior.card if isinstance(prior, Prior) else None
+    overlap = {name: card.overlap(images) for name, images in sets.items()} if card else {}
+    return {
+        "name": prior.name if isinstance(prior, Prior) else type(prior).__name__,
+        "weights": prior.weights_hash if isinstance(prior, Prior) else None,
+        "trained_on": card.trained_on if card else "unknown",
+        "training_images": card.images if card else None,
+        "training_images_hash": card.images_hash if card else None,
+        "known_to_it": {name: vars(found) for name, found in overlap.items()} or "unknown",
+    }

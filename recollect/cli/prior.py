@@ -1,0 +1,70 @@
+"""recollect prior: train a diffusion model of your own for the method ddnm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recollect.cli.data import _SPELLING
+from recollect.cli.train import check_device, check_folder
+from recollect.errors import InputError
+
+app = typer.Typer(no_args_is_help=True, help="Diffusion models as generic priors, for the method ddnm.")
+
+EPILOG = (
+    "Example: recollect prior train folder:photos --max-seconds 600 --out my-prior, and then recollect audit ... "
+    "--methods blind,ddnm --prior my-prior · The same command goes on where a stopped one ended."
+)
+
+
+@app.callback()
+def group() -> None:
+    """What stands before a command; with it, `train` is named even while it is the only one."""
+
+
+@app.command("train", epilog=EPILOG)
+def train(
+    source: Annotated[str, typer.Argument(help=_SPELLING, metavar="SOURCE")],
+    out: Annotated[Path, typer.Option(help="Folder for the prior; a training that was stopped goes on there.")],
+    max_seconds: Annotated[
+        float, typer.Option(help="How long to train in all; the learning rate falls to nothing over this time.")
+    ] = 600.0,
+    about: Annotated[
+        str, typer.Option(help="What the images are, in words, for the prior's card. Default: the source.")
+    ] = "",
+    schedule: Annotated[str, typer.Option(help="How noise grows over the time steps: cosine or linear.")] = "cosine",
+    widths: Annotated[
+        str, typer.Option(help="Channels at full size, half size and so on; multiples of 16.")
+    ] = "64,112,128",
+    batch: Annotated[int, typer.Option(help="Images a step.", min=1)] = 512,
+    rate: Annotated[float, typer.Option(help="The highest learning rate.")] = 8e-4,
+    flip: Annotated[bool, typer.Option(help="Show images mirrored as often as not.")] = True,
+    seed: Annotated[int, typer.Option(help="Of the first weights, the batches and the noise.", min=0)] = 42,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")] = None,
+) -> None:  # fmt: skip
+    """Train a compact diffusion model on images that are in no audited set, within a given time.
+
+    The folder then holds the network and its schedule as diffusers writes them, a card that says what it was trained
+    on, and samples.png to look at.
+    """
+    from recollect.priors import PriorRecipe, train_prior
+    from recollect.sources import load
+
+    check_device(device)
+    check_folder(out)
+    recipe = PriorRecipe(
+        widths=read_widths(widths), schedule=schedule, rate=rate, batch=batch, flip=flip, seed=seed
+    )  # fmt: skip
+    train_prior(
+        load(source), out, max_seconds=max_seconds, recipe=recipe, device=device, about=about, say=typer.echo
+    )  # fmt: skip
+    typer.echo(f"Use it as recollect audit ... --methods blind,ddnm --prior {out}")
+
+
+def read_widths(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--widths takes whole numbers with commas between, not {text!r}.") from None

@@ -1,0 +1,106 @@
+"""What a prior was trained on, so that contamination can be stated: does it know the images that are audited?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.records import atomically, read_json, write_json
+
+CARD, HASHES = "recollect-prior.json", "training-images.npy"
+FORMAT = "recollect-prior-1"
+GRID, BITS = 8, 128  # images are compared by the signs of 128 projections of their averages over 8 x 8 cells
+NEAR_BITS = 6  # at most so many signs differ between copies of one image (another JPEG quality, another size)
+_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many of some images a prior was trained on: pixel for pixel, or in a copy that is nearly the same."""
+
+    exact: int
+    near: int
+    total: int
+
+    def __str__(self) -> str:
+        if not self.exact and not self.near:
+            return f"none of {self.total}"
+        return f"{self.exact} of {self.total} exactly and {self.near} more in a nearly equal copy"
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """What a prior was trained on, with a hash of each image's content and of its looks."""
+
+    trained_on: str
+    images: int
+    images_hash: str
+    content: np.ndarray  # uint64, one an image
+    looks: np.ndarray  # uint8, BITS / 8 an image
+    training: Mapping[str, Any] = field(default_factory=dict)  # recipe, steps, seconds, versions
+
+    @classmethod
+    def of(cls, images: Images, about: str = "", training: Mapping[str, Any] | None = None) -> Card:
+        content, looks = fingerprints(images)
+        return cls(about or images.name, len(images), images.hash, content, looks, training or {})
+
+    def overlap(self, images: Images) -> Overlap:
+        """How many of these images it was trained on."""
+        content, looks = fingerprints(images)
+        exact = np.isin(content, self.content)
+        near = _nearest(looks, self.looks) <= NEAR_BITS
+        return Overlap(int(exact.sum()), int((near & ~exact).sum()), len(images))
+
+    def write(self, folder: Path) -> None:
+        with atomically(folder / HASHES) as file, file.open("wb") as opened:
+            np.save(opened, np.concatenate([self.content.view(np.uint8).reshape(-1, 8), self.looks], axis=1))
+        facts = {k: v for k, v in asdict(self).items() if k not in ("content", "looks")}
+        write_json(folder / CARD, {"format": FORMAT, **facts})
+
+    @classmethod
+    def read(cls, folder: Path) -> Card | None:
+        """The card in a prior's folder; None where there is none."""
+        if not (folder / CARD).exists():
+            return None
+        facts = read_json(folder / CARD)
+        try:
+            if facts.pop("format") != FORMAT:
+                raise ValueError("of another version")
+            hashes = np.load(folder / HASHES, allow_pickle=False)
+            return cls(content=hashes[:, :8].copy().view(np.uint64)[:, 0], looks=hashes[:, 8:], **facts)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+            raise InputError(f"The card of the prior in {folder} cannot be read: {error}.") from None
+
+
+def fingerprints(images: Images) -> tuple[np.ndarray, np.ndarray]:
+    """Per image: 64 bits of a hash of its pixels, and BITS signs that nearly equal images share."""
+    content, looks = [], []
+    for start in range(0, len(images), _AT_ONCE):
+        pixels = images[start : start + _AT_ONCE].pixels
+        content += [hashlib.sha256((image + 0.0).numpy().tobytes()).digest()[:8] for image in pixels]  # + 0.0: -0 is 0
+        looks.append(np.packbits(_signs(pixels), axis=1))
+    return np.frombuffer(b"".join(content), np.uint64), np.concatenate(looks)
+
+
+def _signs(pixels: Tensor) -> np.ndarray:
+    """Signs of fixed random projections of coarse averages, brightness taken out; grey counts as colour."""
+    cells = torch.nn.functional.adaptive_avg_pool2d(pixels.double(), GRID).expand(-1, 3, -1, -1).flatten(1).numpy()
+    cells = cells - cells.mean(1, keepdims=True)
+    directions = np.random.default_rng(0).standard_normal((cells.shape[1], BITS))
+    return cells @ directions > 0
+
+
+def _nearest(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """For each of some, in how many bits the most similar of the others differs."""
+    signs = [torch.from_numpy(np.unpackbits(rows, axis=1)).float() * 2 - 1 for rows in (some, others)]
+    agreement = [(part @ signs[1].T).amax(1) for part in signs[0].split(_AT_ONCE)]
+    return ((BITS - torch.cat(agreement)) / 2).numpy()

@@ -1,0 +1,169 @@
+"""The generic baseline: inpainting by a diffusion model that never saw the autoencoder (DDNM, Wang et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.degradation import Erasure
+from recollect.errors import InputError
+from recollect.precision import weights_of
+from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
+from recollect.recovery.resizing import Resizing
+from recollect.recovery.running import (
+    Autoencoder,
+    InWork,
+    all_finite,
+    check_observation,
+    per_image,
+    ready,
+    work_through,
+)
+from recollect.seeding import own_draws
+
+
+class NoisePredictor(Protocol):
+    """What DDNM needs of a diffusion model."""
+
+    shape: tuple[int, int, int]  # channels, height, width of its images
+    alphas_cumprod: Tensor  # how much of the image is left (as a variance) at each time step of its training
+
+    def __call__(self, x: Tensor, t: int) -> Tensor:
+        """e(x_t, t): the noise in images x_t, whose clean values lie in [-1, 1], at time step t."""
+        ...
+
+
+@torch.no_grad()
+def ddnm(
+    e: NoisePredictor,
+    y: Tensor,
+    keep: Tensor,
+    draws: Sequence[np.random.Generator],
+    *,
+    steps: int,
+    eta: float,
+    clip: bool = False,
+) -> Tensor:
+    """Restore images y in [-1, 1], known where `keep` is, from pure noise drawn by `draws`, one an image."""
+    size = Resizing(y.shape[2:], e.shape[1:], y)
+    a = _signal(e.alphas_cumprod, steps).tolist()
+    x = _normal(draws, (y.shape[1], *e.shape[1:]), y)
+    x0 = torch.zeros_like(x)
+    for i, t in enumerate(time_steps(len(e.alphas_cumprod), steps)):
+        noise = e(x, t)
+        x0 = (x - (1 - a[i]) ** 0.5 * noise) / a[i] ** 0.5
+        x0 = x0.clamp(-1, 1) if clip else x0
+        x0 = x0 - size.up(torch.where(keep, size.down(x0) - y, 0))  # back to what is known of the image
+        if a[i + 1] < 1:  # else x is x0 itself, and no noise is needed
+            fresh = _normal(draws, x.shape[1:], y)
+            x = a[i + 1] ** 0.5 * x0 + (1 - a[i + 1]) ** 0.5 * (eta * fresh + (1 - eta**2) ** 0.5 * noise)
+    return size.down(x0)
+
+
+def time_steps(length: int, steps: int) -> list[int]:
+    """`steps` evenly spaced of the `length` time steps that the prior was trained on, the noisiest first."""
+    return [length * i // steps for i in reversed(range(steps))]
+
+
+def _signal(alphas_cumprod: Tensor, steps: int) -> Tensor:
+    """a_t at each of the steps, and the 1 that follows the last."""
+    chosen = alphas_cumprod.detach().double().cpu()[time_steps(len(alphas_cumprod), steps)]
+    return torch.cat([chosen, torch.ones(1, dtype=torch.float64)])
+
+
+def _normal(draws: Sequence[np.random.Generator], shape: Sequence[int], like: Tensor) -> Tensor:
+    """Each image's own next normal draw: the same on every device and in every batch."""
+    drawn = np.stack([rng.standard_normal(tuple(shape), dtype=np.float32) for rng in draws])
+    return torch.from_numpy(drawn).to(like)
+
+
+@dataclass(frozen=True)
+class DDNM:
+    """Denoising diffusion null-space restoration with the true mask; the autoencoder is never called.
+
+    Images smaller than the prior's are restored at the prior's size and scaled back, as the paper did.
+    """
+
+    prior: NoisePredictor
+    steps: int = 100
+    eta: float = 0.85
+    clip: bool = False  # keep the estimate of the clean image in its range at every step
+    seed: int = 42
+
+    name: ClassVar[str] = "ddnm"
+    knows_truth: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.prior) or not hasattr(self.prior, "alphas_cumprod") or not hasattr(self.prior, "shape"):
+            raise InputError(
+                f"A prior is what recollect.priors.open_prior gives, not a {type(self.prior).__name__}: a function "
+                "e(x, t) with a shape and alphas_cumprod."
+            )
+        length = len(self.prior.alphas_cumprod)
+        if not isinstance(self.steps, int) or not 1 <= self.steps <= length:
+            raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps}.")
+        if not 0 <= self.eta <= 1:
+            raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta}.")
+
+    def __call__(
+        self,
+        f: Autoencoder,  # noqa: ARG002  # never called: this is what shows that a recovery is not the model's memory
+        y: Tensor,
+        truth: Erasure,
+        *,
+        chunk: int | None = None,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+    ) -> Recovery:
+        check_observation(y)
+        if not isinstance(truth, Erasure):
+            raise InputError(f"DDNM restores erased pixels, so the truth is an Erasure, not a {type(truth).__name__}.")
+        self.check_shape(*y.shape[1:])
+        truth = truth.expand(y)
+        with ready(partial(self.prior, t=0), self._blank(y), chunk) as e:
+
+            def enter(some: slice) -> InWork:
+                return InWork.begin(y, truth[some], some, e.device)
+
+            done = work_through(len(y), e, enter, self._solve, trace, progress)
+        return done.to(y.device)
+
+    def _solve(self, batch: InWork) -> InWork:
+        y, truth = batch.estimate, batch.degradation
+        assert isinstance(truth, Erasure)
+        draws = list(own_draws(y, self.seed))
+        known = (2 * y - 1).to(self._blank(y).dtype)
+        x = ddnm(self.prior, known, truth.keep, draws, steps=self.steps, eta=self.eta, clip=self.clip)
+        x = (x.to(y.dtype) + 1) / 2
+        finite = all_finite(x)
+        x = torch.where(per_image(finite, x), x, y)
+        return replace(
+            batch,
+            estimate=truth.prox(x, y, 0.0),  # kept values exactly as they are
+            rounds=batch.rounds + 1,
+            stop=torch.where(finite, Stop.DONE, Stop.DIVERGED),
+        )
+
+    def _blank(self, y: Tensor) -> Tensor:
+        """As many images as y has, of the prior's size and in its precision; costs no memory."""
+        dtype = next((w.dtype for w in weights_of(self.prior) if w.is_floating_point()), y.dtype)
+        return torch.zeros(1, dtype=dtype, device=y.device).expand(len(y), *self.prior.shape)
+
+    def check_shape(self, c: int, h: int, w: int) -> None:
+        """Refuse images that the prior cannot restore."""
+        own_c, own_h, own_w = self.prior.shape
+        if c != own_c:
+            kinds = {1: "grey images", 3: "colour images"}
+            given, wanted = (kinds.get(n, f"images of {n} channels") for n in (c, own_c))
+            raise InputError(f"The prior knows {wanted} and was given {given}; open a prior for {given}.")
+        if h > own_h or w > own_w:
+            raise InputError(
+                f"The images are {w}x{h} and the prior knows {own_w}x{own_h}; images are scaled up to a prior and "
+                "never down, so open a prior of at least their size."
+            )

@@ -1,0 +1,89 @@
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from recollect import Images, InputError, load
+from recollect.priors import Card, Overlap
+from recollect.priors.card import CARD, HASHES, fingerprints
+from tests.priors.making import pictures
+
+
+def jpeg(images: Images, quality: int) -> Images:
+    """Copies through JPEG: other values, the same looks."""
+    copies = []
+    for values in (images.pixels * 255).round().byte().numpy().transpose(0, 2, 3, 1):
+        file = BytesIO()
+        Image.fromarray(values).save(file, "JPEG", quality=quality)
+        copies.append(np.asarray(Image.open(file)))
+    return Images.from_uint8(torch.from_numpy(np.stack(copies).transpose(0, 3, 1, 2)))
+
+
+def halved(images: Images) -> Images:
+    return Images(torch.nn.functional.avg_pool2d(images.pixels, 2))
+
+
+@pytest.fixture(scope="module")
+def photos() -> Images:
+    return load("photos?count=30&size=32")
+
+
+def test_what_it_was_trained_on_is_told_apart_from_what_it_was_not(photos: Images) -> None:
+    others = load("photos?count=20&size=32&part=control")
+    card = Card.of(photos)
+    assert card.overlap(photos[:7]) == Overlap(exact=7, near=0, total=7)
+    assert card.overlap(others) == Overlap(exact=0, near=0, total=20)
+    mixed = Images(torch.cat([others.pixels[:4], photos.pixels[20:23]]))
+    assert card.overlap(mixed) == Overlap(exact=3, near=0, total=7)
+
+
+def test_copies_in_other_values_or_sizes_count_as_near(photos: Images) -> None:
+    card = Card.of(photos)
+    assert card.overlap(halved(photos)) == Overlap(exact=0, near=30, total=30)
+    compressed = card.overlap(jpeg(photos, 75))  # of a crop with little in it, compression changes much of its looks
+    assert compressed.exact == 0
+    assert compressed.near >= 27
+
+
+def test_one_changed_value_is_no_longer_the_same_content(photos: Images) -> None:
+    pixels = photos.pixels[:1].clone()
+    pixels[0, 0, 0, 0] = 1 - pixels[0, 0, 0, 0]
+    assert Card.of(photos).overlap(Images(pixels)) == Overlap(exact=0, near=1, total=1)
+
+
+def test_bytes_and_floats_of_the_same_values_are_the_same() -> None:
+    images = pictures(3)
+    for a, b in zip(fingerprints(images), fingerprints(Images(images.pixels)), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_grey_images_have_looks_too() -> None:
+    grey = pictures(5, channels=1)
+    assert Card.of(grey).overlap(grey[:2]) == Overlap(2, 0, 2)
+
+
+def test_it_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
+    card = Card.of(pictures(), "noise", {"steps": 3})
+    card.write(tmp_path)
+    read = Card.read(tmp_path)
+    assert read is not None
+    assert (read.trained_on, read.images, read.training) == ("noise", 12, {"steps": 3})
+    assert read.images_hash == pictures().hash
+    assert read.overlap(pictures()[:5]) == Overlap(5, 0, 5)
+    assert Card.read(tmp_path / "elsewhere") is None
+
+
+@pytest.mark.parametrize("damage", ["format", "field", "hashes"])
+def test_a_damaged_card_is_refused_in_a_sentence(tmp_path: Path, damage: str) -> None:
+    Card.of(pictures()).write(tmp_path)
+    if damage == "hashes":
+        (tmp_path / HASHES).write_bytes(b"nothing")
+    else:
+        text = (tmp_path / CARD).read_text()
+        changed = {"format": ("recollect-prior-1", "recollect-prior-9"), "field": ("trained_on", "trained_at")}
+        (tmp_path / CARD).write_text(text.replace(*changed[damage]))
+    with pytest.raises(InputError, match="The card of the prior in .* cannot be read"):
+        Card.read(tmp_path)

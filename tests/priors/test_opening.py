@@ -1,0 +1,81 @@
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+
+from recollect import InputError, mask
+from recollect.priors import bundled, open_prior, opening
+from recollect.recovery import DDNM
+from tests.priors.making import pictures
+
+
+def test_a_trained_prior_opens_and_restores(trained: Path) -> None:
+    prior = open_prior(trained)
+    assert (prior.shape, prior.prediction, len(prior.alphas_cumprod)) == ((3, 8, 8), "v_prediction", 1000)
+    assert not any(p.requires_grad for p in prior.parameters())
+    assert not prior.training
+    assert prior.card is not None
+    assert prior.card.overlap(pictures()).exact == 12
+    truth, x = mask("half", prior.shape), pictures(2).pixels
+    found = DDNM(prior, steps=5)(torch.sigmoid, truth.apply(x), truth)
+    assert torch.equal(found.estimate[:, :, :4], x[:, :, :4])
+    assert bool(torch.isfinite(found.estimate).all())
+
+
+def test_parts_may_lie_in_folders_of_their_own(trained: Path, tmp_path: Path) -> None:
+    for part, names in {"unet": ["config.json", "*.safetensors"], "scheduler": ["scheduler_config.json"]}.items():
+        (tmp_path / part).mkdir()
+        for file in [f for name in names for f in trained.glob(name)]:
+            shutil.copy(file, tmp_path / part)
+    prior = open_prior(str(tmp_path))
+    assert prior.card is None
+    assert prior.weights_hash == open_prior(trained).weights_hash
+
+
+def test_what_is_not_there_is_told(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"There is no folder .*nowhere with a diffusion prior in it"):
+        open_prior(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="There is no folder my-prior with"):
+        open_prior("my-prior")
+    with pytest.raises(InputError, match=r"The unet of the diffusion prior in .* cannot be opened: .*config.json"):
+        open_prior(tmp_path)
+    copied = shutil.copytree(trained, tmp_path / "copy")
+    (copied / "diffusion_pytorch_model.safetensors").unlink()
+    with pytest.raises(InputError, match=r"The unet of the diffusion prior in .* cannot be opened"):
+        open_prior(copied)
+    monkeypatch.setattr(opening, "BUNDLED", tmp_path / "gone")
+    with pytest.raises(InputError, match="missing from this installation"):
+        bundled()
+
+
+def test_a_name_without_a_network_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="no prior of that name could be fetched from the Hugging Face hub"):
+        open_prior("somebody/no-such-prior")
+
+
+def test_without_diffusers_one_sentence_says_how_to_get_it(trained: Path) -> None:
+    code = f"""
+        import sys
+
+        class Refuse:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] == "diffusers":
+                    raise ModuleNotFoundError("No module named 'diffusers'", name="diffusers")
+
+        sys.meta_path.insert(0, Refuse())
+        from recollect import InputError
+        from recollect.priors import open_prior
+        try:
+            open_prior({str(trained)!r})
+        except InputError as error:
+            print(error)
+    """
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    expected = "A diffusion prior needs diffusers, and diffusers is not installed: pip install 'recollect[diffusion]'."
+    assert done.stdout.strip() == expected, done.stderr
