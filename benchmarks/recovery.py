@@ -1,8 +1,8 @@
 """Recovery beside the loops a researcher would write and beside the network alone, in one run on one machine.
 
-    python benchmarks/recovery.py --cases demo --checkpoint demo/checkpoint.safetensors --out results/speed-cpu.json
-    python benchmarks/recovery.py --gpu --data DATA --out results/speed-gpu.json
-    python benchmarks/recovery.py --tables results/speed-cpu.json results/speed-gpu.json
+    python benchmarks/recovery.py --cases demo --checkpoint demo/training/loss-1e-08.safetensors --out cpu.json
+    python benchmarks/recovery.py --gpu --data DATA --out gpu.json
+    python benchmarks/recovery.py --tables cpu.json gpu.json
 
 DATA holds `tiny-imagenet-200.zip`, `svhn/` and `cifar-10-batches-py/`; without it the images are random. The second
 command runs every GPU case in about three minutes on one H200 and needs torch, numpy, Pillow, scipy and safetensors.
@@ -61,6 +61,9 @@ CASES = {
     "quick": Case(lambda s: FullyConnected(s, layers=3, width=64), "", (12, 3, 8, 8), 0.5, 1e-5, 5),
     "demo": Case(
         lambda s: FullyConnected(s, layers=6, width=512), "photos?count=40&size=32", (40, 3, 32, 32), 0.5, 1e-8, 600
+    ),
+    "unet-small": Case(
+        lambda _: UNet(widths=(16, 32, 64)), "photos?count=40&size=32", (40, 3, 32, 32), 1.0, 1e-4, 60, all_erased, 20
     ),
     "fc10": Case(lambda s: FullyConnected(s, layers=10), TINY, (600, 3, 64, 64), 0.5, 1e-5, 15),
     "fc20": Case(lambda s: FullyConnected(s, layers=20), TINY, (600, 3, 64, 64), 0.1, 1e-5, 20),
