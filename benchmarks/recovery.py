@@ -21,7 +21,7 @@ import argparse
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -228,7 +228,7 @@ def difference(theirs: plain.Outcome, ours: Recovery, which: Tensor) -> dict[str
 
 
 def grow(case: Case, images: Images, f: nn.Module, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Time and memory for more and more images: the set over and over, each image with a mask of its own."""
+    """Time and working memory (without y and the results) for more and more images, each with a mask of its own."""
     method = Blind(gamma=case.gamma, start=case.start, limit=options.growth_rounds)
     rows = []
     for count in options.growth:
@@ -236,7 +236,8 @@ def grow(case: Case, images: Images, f: nn.Module, options: argparse.Namespace) 
         y = mask("random-each:0.5", images.shape, count=count).apply(pixels)
         run = best_of(2 if count < 5000 else 1, lambda y=y: method(f, y), options.device)  # type: ignore[misc]
         steps = int((run.value.steps - run.value.rounds).sum())
-        rows.append({"images": count, **run.describe(steps)})
+        held = 0 if options.gpu else run.value.estimate.nbytes + run.value.degradation.keep.nbytes
+        rows.append({"images": count, **replace(run, peak=run.peak - held).describe(steps)})
     return rows
 
 
