@@ -139,7 +139,7 @@ def tables(results: dict[str, Any]) -> str:
               [ratio_row(name, case) for name, case in results["cases"].items()]),
     ]  # fmt: skip
     for name, rows in results["growth"].items():
-        head = [f"{name}: images", "seconds", "ms an image", "image-steps/s", "peak"]
+        head = [f"{name}: images", "seconds", "ms an image", "image-steps/s", "working memory"]
         text.append(table(head, [growth_row(row) for row in rows]))
     return "\n\n".join([*text, *results["notes"]])
 

@@ -1,8 +1,8 @@
 """Recovery beside the loops a researcher would write and beside the network alone, in one run on one machine.
 
-    python benchmarks/recovery.py --cases demo --checkpoint demo/checkpoint.safetensors --out results/speed-cpu.json
-    python benchmarks/recovery.py --gpu --data DATA --out results/speed-gpu.json
-    python benchmarks/recovery.py --tables results/speed-cpu.json results/speed-gpu.json
+    python benchmarks/recovery.py --cases demo --checkpoint demo/training/loss-1e-08.safetensors --out cpu.json
+    python benchmarks/recovery.py --gpu --data DATA --out gpu.json
+    python benchmarks/recovery.py --tables cpu.json gpu.json
 
 DATA holds `tiny-imagenet-200.zip`, `svhn/` and `cifar-10-batches-py/`; without it the images are random. The second
 command runs every GPU case in about three minutes on one H200 and needs torch, numpy, Pillow, scipy and safetensors.
@@ -21,7 +21,7 @@ import argparse
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,9 @@ CASES = {
     "quick": Case(lambda s: FullyConnected(s, layers=3, width=64), "", (12, 3, 8, 8), 0.5, 1e-5, 5),
     "demo": Case(
         lambda s: FullyConnected(s, layers=6, width=512), "photos?count=40&size=32", (40, 3, 32, 32), 0.5, 1e-8, 600
+    ),
+    "unet-small": Case(
+        lambda _: UNet(widths=(16, 32, 64)), "photos?count=40&size=32", (40, 3, 32, 32), 1.0, 1e-4, 60, all_erased, 20
     ),
     "fc10": Case(lambda s: FullyConnected(s, layers=10), TINY, (600, 3, 64, 64), 0.5, 1e-5, 15),
     "fc20": Case(lambda s: FullyConnected(s, layers=20), TINY, (600, 3, 64, 64), 0.1, 1e-5, 20),
@@ -225,7 +228,7 @@ def difference(theirs: plain.Outcome, ours: Recovery, which: Tensor) -> dict[str
 
 
 def grow(case: Case, images: Images, f: nn.Module, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Time and memory for more and more images: the set over and over, each image with a mask of its own."""
+    """Time and working memory (without y and the results) for more and more images, each with a mask of its own."""
     method = Blind(gamma=case.gamma, start=case.start, limit=options.growth_rounds)
     rows = []
     for count in options.growth:
@@ -233,7 +236,8 @@ def grow(case: Case, images: Images, f: nn.Module, options: argparse.Namespace) 
         y = mask("random-each:0.5", images.shape, count=count).apply(pixels)
         run = best_of(2 if count < 5000 else 1, lambda y=y: method(f, y), options.device)  # type: ignore[misc]
         steps = int((run.value.steps - run.value.rounds).sum())
-        rows.append({"images": count, **run.describe(steps)})
+        held = 0 if options.gpu else run.value.estimate.nbytes + run.value.degradation.keep.nbytes
+        rows.append({"images": count, **replace(run, peak=run.peak - held).describe(steps)})
     return rows
 
 

@@ -64,3 +64,19 @@ def test_moving_takes_everything_along() -> None:
     assert moved.number.is_meta
     assert moved.inner is not None
     assert moved.inner.value.is_meta
+
+
+def test_images_are_put_in_their_places() -> None:
+    room = outer(0).emptied(4)
+    assert len(room) == 4
+    assert room.label == "mine"
+    room.put(torch.tensor([3, 0]), outer(7, 8))
+    room.put(torch.tensor([1, 2]), outer(5, 6))
+    assert rows(room) == ([8, 5, 6, 7], [80, 50, 60, 70])
+
+
+def test_room_for_fields_that_are_missing() -> None:
+    room = Outer(torch.tensor([1]), None).emptied(2)
+    room.put(torch.tensor([1, 0]), Outer(torch.tensor([1, 2]), None))
+    assert room.number.tolist() == [2, 1]
+    assert room.inner is None

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from recollect.seeding import own_draws
+from recollect.seeding import BLOCK, own_draws
 
 
 def draws(images: torch.Tensor, seed: int = 42) -> list[float]:
@@ -13,6 +13,11 @@ def test_a_draw_belongs_to_the_image() -> None:
     assert draws(images) == draws(images.flip(0))[::-1]
     assert draws(images[2:3]) == draws(images)[2:3]
     assert len(set(draws(images))) == 5
+
+
+def test_many_images_keep_their_order() -> None:
+    images = torch.rand(3 * BLOCK + 5, 1, 2, 2)
+    assert draws(images) == [draws(image[None])[0] for image in images]
 
 
 def test_the_seed_matters_and_the_precision_does_not() -> None:

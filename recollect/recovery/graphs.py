@@ -26,9 +26,8 @@ class Graphs:
     def __init__(self, f: Ready, step: Callable[[int], None]) -> None:
         self._device, self._step = f.device, step
         self._stream = torch.cuda.Stream(f.device)
-        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        self._pool = torch.cuda.graph_pool_handle()  # shared: graphs run one after another and keep nothing inside
         self._tried, self._usable = False, True
+        self.forget()
 
     def size_for(self, images: int) -> int:
         """The batch size that these images are filled up to: at most a sixteenth more, or eight."""
@@ -38,8 +37,9 @@ class Graphs:
         return -(-images // unit) * unit
 
     def forget(self) -> None:
-        """The buffers have moved."""
-        self._graphs.clear()
+        """Drop all graphs, for one because the buffers have moved."""
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._pool = torch.cuda.graph_pool_handle()  # shared: graphs run one after another and keep nothing inside
 
     def run(self, size: int, steps: int, state: Tensor) -> int:
         """Take the steps that graphs can take; returns how many. `state` is the buffer that a step changes."""
@@ -97,7 +97,7 @@ class Graphs:
         if self._usable:
             note("Recovery goes on without a CUDA graph: %s.", why)
         self._usable = False
-        self._graphs.clear()
+        self.forget()
 
     @contextmanager
     def _aside(self) -> Iterator[None]:

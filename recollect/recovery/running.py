@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from recollect.degradation import Degradation
 from recollect.errors import InputError
@@ -39,6 +39,7 @@ class InWork(Recovery):
 State = TypeVar("State", bound=InWork)
 
 CPU_CHUNK, CUDA_CHUNK = 512, 4096  # larger working sets gain no speed
+CPU_CHUNK_CONVOLUTIONS = 32  # and here lose some: feature maps of more images leave the cache
 
 
 class Ready:
@@ -70,7 +71,10 @@ class Ready:
             needed = 2 * self._peak_of_one(y) + 24 * image  # eagerly and in a graph, each with memory of its own
             return int(max(1, min(CUDA_CHUNK, free // 2 // needed)))
         needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
-        return int(max(1, min(CPU_CHUNK, _free_cpu_memory() // 2 // needed)))
+        network = module_of(self._f)
+        convolutions = any(isinstance(m, nn.Conv2d) for m in network.modules()) if network is not None else False
+        most = CPU_CHUNK_CONVOLUTIONS if convolutions else CPU_CHUNK
+        return int(max(1, min(most, _free_cpu_memory() // 2 // needed)))
 
     def _peak_of_one(self, y: Tensor) -> int:
         probe = y[:4].to(self.device, copy=True)

@@ -109,6 +109,14 @@ def test_the_working_set_shrinks_with_the_free_memory(monkeypatch: pytest.Monkey
     assert sizes[10**12] == 50 > sizes[10**9] > sizes[10**6] == 1
 
 
+def test_the_working_set_is_small_for_convolutions() -> None:
+    y = torch.rand(100, 1, 4, 4)
+    for f, size in ((nn.Conv2d(1, 1, 3, padding=1), running.CPU_CHUNK_CONVOLUTIONS), (nn.Linear(4, 4), 100)):
+        sizes: list[int] = []
+        Iterate(limit=1)(f, y, trace=lambda s, sizes=sizes: sizes.append(len(s.index)))  # type: ignore[misc]
+        assert max(sizes) == size
+
+
 def test_free_memory_is_known() -> None:
     assert 10**7 < running._free_cpu_memory() < 10**14
 
