@@ -60,7 +60,7 @@ class Record:
 
         Cut and not rounded: whether an error is below a threshold of up to four digits stays as it was.
         """
-        errors = [float(_FOUR_DIGITS.create_decimal_from_float(m)) for m in self.mse]
+        errors = [float(_FOUR_DIGITS.create_decimal(repr(m))) for m in self.mse]
         accuracy, iou = (
             None if column is None else [round(v, 3) for v in column] for column in (self.mask_accuracy, self.mask_iou)
         )
