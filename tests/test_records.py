@@ -50,14 +50,15 @@ def test_a_compact_record_keeps_every_rate(error: float, digits: int, power: int
 
 def test_a_packed_record_comes_back_and_is_small(tmp_path: Path) -> None:
     rng, many = np.random.default_rng(0), 25_000
+    rounds = rng.integers(1, 30, many)
     wide = record(
         ids=[f"n0{i}_{i}" for i in range(many)], mse=(10 ** rng.uniform(-8, -1, many)).tolist(),
-        rounds=rng.integers(1, 30, many).tolist(), steps=[40] * many, stop=["converged"] * many,
+        rounds=rounds.tolist(), steps=(40 * rounds).tolist(), stop=["converged"] * many,
         mask_accuracy=rng.uniform(0.9, 1, many).tolist(), mask_iou=rng.uniform(0.7, 1, many).tolist(),
     )  # fmt: skip
     path = write_record(tmp_path, wide.compact(), packed=True)
     assert path.name.endswith(".json.gz")
-    assert path.stat().st_size < 200_000
+    assert path.stat().st_size < 170_000  # of errors and masks all different; real ones are more alike
     assert read_record(path) == wide.compact()
     assert write_record(tmp_path, wide.compact(), packed=True).read_bytes() == path.read_bytes()
     write_record(tmp_path, record())
