@@ -56,14 +56,12 @@ class Record:
         return cell_key(self.cell, self.settings)
 
     def compact(self) -> Record:
-        """The same cell in a tenth of the space: errors cut to four digits, masks to three, no ids.
+        """The same cell in a tenth of the space: errors cut to four digits, masks to three and two, no ids.
 
         Cut and not rounded: whether an error is below a threshold of up to four digits stays as it was.
         """
-        errors = [float(_FOUR_DIGITS.create_decimal_from_float(m)) for m in self.mse]
-        accuracy, iou = (
-            None if column is None else [round(v, 3) for v in column] for column in (self.mask_accuracy, self.mask_iou)
-        )
+        errors = [float(_FOUR_DIGITS.create_decimal(repr(m))) for m in self.mse]
+        accuracy, iou = _rounded(self.mask_accuracy, 3), _rounded(self.mask_iou, 2)
         return replace(self, ids=[], mse=errors, mask_accuracy=accuracy, mask_iou=iou)
 
 
@@ -75,7 +73,11 @@ def cell_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
 
 def write_record(folder: str | Path, record: Record, *, packed: bool = False) -> Path:
     path = Path(folder) / f"{record.key}{PACKED if packed else '.json'}"
-    write_json(path, {"format": FORMAT, **asdict(record)})
+    data = {"format": FORMAT, **asdict(record)}
+    per_round = record.steps[0] // max(1, record.rounds[0]) if packed and record.rounds else 0
+    if per_round and record.steps == [per_round * rounds for rounds in record.rounds]:
+        data["steps"] = per_round  # one number tells them all
+    write_json(path, data)
     return path
 
 
@@ -85,8 +87,10 @@ def read_record(path: str | Path) -> Record:
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT or not set(data) <= known:
         raise InputError(f"{path} is not a record that this version of recollect can read.")
     try:
+        if isinstance(data.get("steps"), int):
+            data["steps"] = [data["steps"] * rounds for rounds in data["rounds"]]
         return Record(**data)
-    except TypeError as error:
+    except (TypeError, KeyError) as error:
         raise InputError(f"{path} is a record with parts missing: {error}.") from None
 
 
@@ -169,6 +173,10 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return getattr(value, "__name__", str(value))
+
+
+def _rounded(column: list[float] | None, digits: int) -> list[float] | None:
+    return None if column is None else [round(value, digits) for value in column]
 
 
 def _safe(text: str) -> str:

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recollect import Blind, InputError
 from recollect import records as module
@@ -34,6 +37,45 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     written = record()
     assert read_record(write_record(tmp_path, written)) == written
     assert read_records(tmp_path) == [written]
+
+
+@given(st.floats(1e-12, 1.0), st.integers(1, 9999), st.integers(-11, -1))
+def test_a_compact_record_keeps_every_rate(error: float, digits: int, power: int) -> None:
+    for threshold in (1e-7, 5e-4, float(f"{digits}e{power}")):
+        for mse in (error, threshold, math.nextafter(threshold, 0), math.nextafter(threshold, 1)):
+            kept = record(mse=[mse, 0.0]).compact().mse[0]
+            assert (kept < threshold) == (mse < threshold)
+            assert 0 <= mse - kept <= 1e-3 * mse
+
+
+def test_a_packed_record_comes_back_and_is_small(tmp_path: Path) -> None:
+    rng, many = np.random.default_rng(0), 25_000
+    rounds = rng.integers(1, 30, many)
+    wide = record(
+        ids=[f"n0{i}_{i}" for i in range(many)], mse=(10 ** rng.uniform(-8, -1, many)).tolist(),
+        rounds=rounds.tolist(), steps=(40 * rounds).tolist(), stop=["converged"] * many,
+        mask_accuracy=rng.uniform(0.9, 1, many).tolist(), mask_iou=rng.uniform(0.7, 1, many).tolist(),
+    )  # fmt: skip
+    path = write_record(tmp_path, wide.compact(), packed=True)
+    assert path.name.endswith(".json.gz")
+    assert path.stat().st_size < 170_000  # of errors and masks all different; real ones are more alike
+    assert read_record(path) == wide.compact()
+    assert write_record(tmp_path, wide.compact(), packed=True).read_bytes() == path.read_bytes()
+    write_record(tmp_path, record())
+    assert len(read_records(tmp_path)) == 2
+
+
+def test_a_packed_file_that_is_damaged_is_told(tmp_path: Path) -> None:
+    whole = write_record(tmp_path, record(), packed=True).read_bytes()
+    damaged = [b"", b"{}", whole[:20], whole[:-4], whole[:30] + b"xx" + whole[32:]]
+    for content in damaged:
+        (tmp_path / "x.json.gz").write_bytes(content)
+        with pytest.raises(InputError, match="cannot be read as JSON"):
+            read_record(tmp_path / "x.json.gz")
+    for data in ([], {"format": "recollect-record-1", "odd": 1}, {"format": "recollect-record-1"}):
+        write_json(tmp_path / "x.json.gz", data)
+        with pytest.raises(InputError, match=r"not a record|parts missing"):
+            read_record(tmp_path / "x.json.gz")
 
 
 def test_an_error_that_is_no_number_is_null_on_disk_and_nan_in_the_score(tmp_path: Path) -> None:

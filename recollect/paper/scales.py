@@ -63,8 +63,9 @@ SMALL = Scale(
     many={"fc20": _photos(120, 16), "unet": _photos(30, 12)},
     width={"fc10": 256, "fc20": 256, "unet": (32, 64)},
     many_width={"fc20": 256, "unet": (32, 64)},
-    seconds={"fc10": 20, "fc20": 30, "unet": 30},
-    many_seconds={"fc20": 30, "unet": 30},
+    seconds={"fc10": 20, "fc20": 30, "unet": 20},
+    many_seconds={"fc20": 30, "unet": 20},
+    patience=4,
 )
 SMALL_REAL = replace(  # the same sizes with real data, where --data says where it is
     SMALL,

@@ -1,0 +1,94 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from recollect import InputError
+from recollect.auditing.pictures import save_arrays
+from recollect.paper import accurate, control, moderate_fc, moderate_unet, near_threshold, noise, thresholds
+from recollect.paper.catalogue import EXPERIMENTS
+from recollect.paper.experiment import Experiment
+from recollect.paper.figures import draw, table_of
+from recollect.paper.fitting import Bench
+from recollect.paper.results import Results
+from recollect.paper.scales import FULL, SMALL
+from tests.paper.making import made_up
+
+ERRORS = {"iterate": [1e-1, 1e-1, 1e-5, 1e-9], "blind": [1e-1, 1e-5, 1e-9, 1e-9], "known": [1e-9] * 4}
+ERRORS |= {"refined": [1e-9] * 4, "known-400": [1e-9] * 4}
+
+
+def bench(folder: Path) -> Bench:
+    return Bench(Results(folder / "results"), folder / "work", None, torch.device("cpu"))
+
+
+def drawn(experiment: Experiment, folder: Path) -> list[Path]:
+    return draw([experiment], SMALL, bench(folder), lambda _: None)
+
+
+@pytest.mark.parametrize("module", [accurate, thresholds, noise])
+def test_figures_are_drawn_from_records_alone(module: object, tmp_path: Path) -> None:
+    experiment: Experiment = module.EXPERIMENT  # type: ignore[attr-defined]
+    made_up(bench(tmp_path).results, experiment.cells(SMALL), ERRORS)
+    paths = [path for path in drawn(experiment, tmp_path) if path.suffix != ".md"]
+    assert {path.suffix for path in paths} == {".svg", ".png"}
+    picture = next(path for path in paths if path.suffix == ".svg").read_text()
+    assert "<svg" in picture
+    before = {path: path.read_bytes() for path in paths}
+    assert {path: path.read_bytes() for path in drawn(experiment, tmp_path) if path in before} == before
+    assert not (tmp_path / "work").exists()
+
+
+def test_what_has_no_record_is_left_out_and_nothing_at_all_is_said(tmp_path: Path) -> None:
+    told: list[str] = []
+    assert not draw(list(EXPERIMENTS.values()), SMALL, bench(tmp_path), told.append)
+    assert all(line.endswith("nothing is recorded yet") for line in told)
+    some = [
+        c for c in accurate.EXPERIMENT.cells(SMALL) if c.fit.name.startswith("fc10-lrelu-adam") and c.mask == "half"
+    ]
+    made_up(bench(tmp_path).results, some, ERRORS)
+    assert drawn(accurate.EXPERIMENT, tmp_path)
+
+
+def test_the_rates_in_a_table_are_those_of_the_records(tmp_path: Path) -> None:
+    made_up(bench(tmp_path).results, accurate.EXPERIMENT.cells(SMALL), ERRORS)
+    text = table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
+    assert "| FC-10 LReLU | adam | 1.0e-08 | 25 / 50 / 100 / 100 / 100 |" in text
+    assert "| paper | not said | 78 | 4 |" in text
+    assert "| U-Net Softplus | muon | 50 (15 to 85) | 25 (5 to 70) |" in text
+    assert "in 300 of 300 places" in text
+
+
+def test_where_the_order_does_not_hold_it_is_said(tmp_path: Path) -> None:
+    made_up(bench(tmp_path).results, accurate.EXPERIMENT.cells(SMALL)[:3], ERRORS | {"iterate": [1e-9] * 4})
+    text = table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
+    assert "in 0 of 1 places. Not in: fc10-lrelu-adam-photos24 1e-08 block." in text
+
+
+@pytest.mark.parametrize("module", [moderate_fc, moderate_unet])
+def test_the_papers_table_stands_above_ours(module: object, tmp_path: Path) -> None:
+    experiment: Experiment = module.EXPERIMENT  # type: ignore[attr-defined]
+    made_up(bench(tmp_path).results, experiment.cells(FULL), ERRORS)
+    text = table_of(experiment, FULL, bench(tmp_path))
+    for method, values in module.PAPER.items():  # type: ignore[attr-defined]
+        assert f"| paper |  | {method} |  | {' | '.join(f'{v:g}' for v in values)} |" in text
+    assert "75 (30 to 95)" in text  # blind below 5e-4
+
+
+def test_control_images_are_counted_over_all_masks(tmp_path: Path) -> None:
+    made_up(bench(tmp_path).results, control.EXPERIMENT.cells(SMALL), ERRORS)
+    assert "| blind | 12 of 24 (50%) | 18 of 24 (75%) | 3 of 4 on block |" in table_of(
+        control.EXPERIMENT, SMALL, bench(tmp_path)
+    )
+
+
+def test_pictures_of_real_images_stay_in_the_work_folder(tmp_path: Path) -> None:
+    here, one = bench(tmp_path), np.zeros((2, 4, 4, 3), np.uint8)
+    save_arrays(here.pictures("near-threshold"), {"mse": np.array([4.5e-4, 4e-4]), "original": one, "recovered": one})
+    for scale, place in ((SMALL, "results"), (FULL, "work")):
+        paths = draw([EXPERIMENTS["near-threshold"]], scale, here, lambda _: None)
+        assert [path.relative_to(tmp_path).parts[0] for path in paths] == [place, place]
+    here.pictures("near-threshold").write_bytes(b"damaged")
+    with pytest.raises(InputError, match=r"near-threshold.npz is damaged"):
+        drawn(near_threshold.EXPERIMENT, tmp_path)

@@ -1,0 +1,80 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recollect import InputError
+from recollect.paper.catalogue import EXPERIMENTS
+from recollect.paper.plan import Cell, ImageSet
+from recollect.paper.scales import FULL, SMALL, scale_named
+
+FIT = FULL.perfect("fc10", "lrelu", "adam")
+CELL = Cell(FIT, 1e-8, "train", "block", "blind")
+
+
+def test_a_key_tells_every_part_of_a_cell() -> None:
+    others = [
+        replace(CELL, fit=FULL.perfect("fc10", "lrelu", "muon")), replace(CELL, loss=1e-7), replace(CELL, loss=None),
+        replace(CELL, set="control"), replace(CELL, mask="half"), replace(CELL, method="known"),
+        replace(CELL, noise_std=0.02), replace(CELL, fit=replace(FIT, width=512)),
+    ]  # fmt: skip
+    assert len({cell.key for cell in [CELL, *others]}) == 1 + len(others)
+    assert CELL.key.startswith("fc10_lrelu_adam_tiny600-1e_08-train-block-blind-")
+
+
+def test_how_long_a_training_may_take_does_not_change_what_it_is() -> None:
+    assert replace(CELL, fit=replace(FIT, limit_seconds=1, goal_seconds=1)).key == CELL.key
+
+
+@pytest.mark.parametrize(
+    ("kind", "activation", "noise", "gamma"),
+    [
+        ("fc10", "lrelu", 0, 0.5),
+        ("fc10", "prelu", 0, 0.1),
+        ("fc20", "lrelu", 0, 0.1),
+        ("fc10", "lrelu", 0.02, 0.1),
+        ("unet", "prelu", 0, 1.0),
+    ],
+)
+def test_gamma_is_the_papers(kind: str, activation: str, noise: float, gamma: float) -> None:
+    fit = FULL.perfect(kind, activation, "adam")
+    methods = [
+        Cell(fit, 1e-8, "train", "block", m, noise).settled_method() for m in ("blind", "known", "known-400", "refined")
+    ]
+    assert {method.gamma for method in methods} == {gamma}
+    assert [method.steps for method in methods] == [40, 40, 400, 40]
+    assert [method.paste for method in methods[1:]] == [noise == 0] * 3
+
+
+def test_where_images_come_from(tmp_path: Path) -> None:
+    real = ImageSet("svhn50", "svhn:{data}/svhn?count=50")
+    assert real.source("control", "/d") == "svhn:/d/svhn?count=50&part=control"
+    with pytest.raises(InputError, match="--data DIR"):
+        real.source("train", None)
+    (tmp_path / "svhn50-train.npz").touch()
+    assert real.source("train", str(tmp_path)) == f"array:{tmp_path}/svhn50-train.npz"
+    assert real.source("control", str(tmp_path)) == f"svhn:{tmp_path}/svhn?count=50&part=control"
+
+
+def test_the_scales_differ_in_sizes_alone() -> None:
+    for experiment in EXPERIMENTS.values():
+        small, full = experiment.cells(SMALL), experiment.cells(FULL)
+        said = [
+            [(c.loss, c.set, c.mask, c.method, c.fit.kind, c.fit.activation, c.fit.optimizer) for c in s]
+            for s in (small, full)
+        ]
+        assert said[0] == said[1]
+        assert len(experiment.fits(SMALL)) == len(experiment.fits(FULL))
+
+
+def test_the_sizes_of_the_paper() -> None:
+    sizes = {fit.images.name: fit.milestones[-1] for e in EXPERIMENTS.values() for fit in e.fits(FULL)}
+    assert sizes == {"tiny600": 1e-8, "svhn50": 1e-8, "tiny25000": 1e-4, "cifar1000": 1e-4}
+    with pytest.raises(InputError, match="no scale 'huge'; choose from small, full"):
+        scale_named("huge")
+
+
+def test_two_trainings_of_one_name_do_not_exist() -> None:
+    for scale in (SMALL, FULL, scale_named("small", "data")):
+        fits = {fit for e in EXPERIMENTS.values() for fit in e.fits(scale)}
+        assert len({fit.name for fit in fits}) == len(fits)

@@ -1,0 +1,160 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recollect import InputError
+from recollect.paper.plan import Cell
+from recollect.paper.running import gather, run
+from recollect.paper.scales import SMALL
+from recollect.sweep import Budget
+from tests.paper.making import FIT, bench, experiment, write_images
+
+ROOT = Path(__file__).parents[2]
+
+
+def lines_of(folder: Path, *masks: str, **options: object) -> list[str]:
+    told: list[str] = []
+    run([experiment(masks or ("block", "dust"))], SMALL, bench(folder), tell=told.append, **options)  # type: ignore[arg-type]
+    return told
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "results" / "cells").iterdir()}
+
+
+def test_one_training_serves_all_and_nothing_is_done_twice(tmp_path: Path) -> None:
+    told = lines_of(tmp_path)
+    assert sum("trained:" in line for line in told) == 1
+    assert sum("accurate" in line for line in told) == len(contents(tmp_path)) == 12
+    assert told[1].startswith("fc3-lrelu-adam-made4 1e-03")  # the lowest loss first
+    assert told[-1].endswith("12 of 12 cells recorded.")
+    before = contents(tmp_path)
+    again = lines_of(tmp_path)
+    assert len(again) == 1
+    assert contents(tmp_path) == before
+
+
+def test_another_mask_computes_only_what_is_new(tmp_path: Path) -> None:
+    lines_of(tmp_path, "block")
+    before = contents(tmp_path)
+    told = lines_of(tmp_path, "block", "half")
+    assert not any("trained:" in line for line in told)
+    assert [" half " in line for line in told[:-1]] == [True] * 6
+    assert before.items() <= contents(tmp_path).items()
+    assert len(contents(tmp_path)) == 12
+
+
+def test_where_the_checkpoints_are_gone_it_trains_again_for_what_is_missing_alone(tmp_path: Path) -> None:
+    lines_of(tmp_path, "block")
+    for path in (tmp_path / "work").rglob("*.safetensors"):
+        path.unlink()
+    assert len(lines_of(tmp_path, "block")) == 1
+    told = lines_of(tmp_path, "block", "half")
+    assert sum("trained:" in line for line in told) == 1
+    assert len(told) == 1 + 6 + 1
+
+
+def test_a_training_that_stops_short_gives_what_it_reached(tmp_path: Path) -> None:
+    fit = replace(FIT, milestones=(1e-2, 1e-30), limit_seconds=2.0)
+    told: list[str] = []
+    here = bench(tmp_path)
+    assert run([experiment(("block",), fit)], SMALL, here, tell=told.append)
+    assert "short of 1e-30" in told[0]
+    assert {line.split()[1] for line in told[1:-1]} == {"1e-02", "best"}
+    last = Cell(fit, 1e-30, "control", "block", "known")
+    found = here.results.best_of(last)
+    assert found is not None
+    assert found.cell["loss"] == "best"
+    assert found.provenance["train_loss"] < 1e-2
+    assert not here.results.missing(last)
+    again: list[str] = []
+    assert run([experiment(("block",), fit)], SMALL, here, tell=again.append)
+    assert len(again) == 1
+
+
+def test_time_that_is_over_ends_between_two_cells_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    here = bench(tmp_path)
+    assert not run([experiment()], SMALL, here, budget=Budget(0.0))
+    assert not (tmp_path / "results").exists()
+    ended = Budget(1e-3)
+    told: list[str] = []
+    assert not run([experiment()], SMALL, here, budget=ended, tell=told.append)
+    assert run([experiment()], SMALL, here)
+    assert len(contents(tmp_path)) == 12
+
+
+def test_only_what_is_asked_for(tmp_path: Path) -> None:
+    work = gather([experiment()], SMALL, ["1e-03*dust"])
+    assert {(c.loss, c.mask) for cells in work.values() for c in cells} == {(1e-3, "dust")}
+    assert len(gather([experiment()], SMALL, ["fc3-lrelu-adam"])[FIT]) == 12
+    with pytest.raises(InputError, match="Nothing fits --only unet"):
+        gather([experiment()], SMALL, ["unet"])
+
+
+def test_a_damaged_record_is_named_and_not_computed_over(tmp_path: Path) -> None:
+    lines_of(tmp_path)
+    path = sorted((tmp_path / "results" / "cells").iterdir())[0]
+    for damage in (b"", path.read_bytes()[:40], b"no gzip"):
+        path.write_bytes(damage)
+        with pytest.raises(InputError, match=path.name):
+            lines_of(tmp_path)
+        assert path.read_bytes() == damage
+
+
+PROGRAM = """
+    import sys
+    {before}
+    from pathlib import Path
+    from recollect.paper.running import run
+    from recollect.paper.scales import SMALL
+    from tests.paper.making import bench, experiment
+    def tell(line):
+        print(line, flush=True)
+    run([experiment(("block", "half", "scatter", "dust"))], SMALL, bench(Path(sys.argv[1])), tell=tell)
+"""
+
+
+def program(folder: Path, before: str = "") -> list[str]:
+    return [sys.executable, "-c", textwrap.dedent(PROGRAM).format(before=before), str(folder)]
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    cells = tmp_path / "results" / "cells"
+    running = subprocess.Popen(program(tmp_path), cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    for line in running.stdout:
+        if "accurate" in line and len(list(cells.glob("*.gz"))) >= 3:
+            break
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    running.stdout.close()
+    before = {p.name: p.read_bytes() for p in cells.glob("*.gz")}
+    assert 3 <= len(before) < 24
+    time.sleep(0.01)
+    done = subprocess.run(program(tmp_path), cwd=ROOT, capture_output=True, text=True, check=True)
+    told = done.stdout.splitlines()
+    assert not any("trained:" in line for line in told)
+    assert len(told) - 1 == 24 - len(before)
+    assert before.items() <= contents(tmp_path).items()
+
+
+def test_it_runs_where_only_torch_numpy_and_pillow_are_installed(tmp_path: Path) -> None:
+    missing = ["skimage", "pandas", "matplotlib", "typer", "rich", "jinja2", "pooch", "scipy", "safetensors", "ray"]
+    before = f"sys.modules.update(dict.fromkeys({missing}))"
+    done = subprocess.run(program(tmp_path, before), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].endswith("24 of 24 cells recorded.")
+
+
+def test_images_that_are_not_there_are_told(tmp_path: Path) -> None:
+    here = replace(bench(tmp_path), data=write_images(tmp_path))
+    (tmp_path / "made4-train.npz").unlink()
+    with pytest.raises(InputError, match="There is no SVHN file"):
+        run([experiment()], SMALL, here)
