@@ -40,14 +40,14 @@ def test_the_headline_is_one_sentence_with_intervals_and_the_control(planted: Au
     words = planted.headline
     assert words.startswith("100% of the 8 training images can be read back almost exactly out of this model")
     assert "(95% interval 68% to 100%)" in words
-    assert "at least one of 2 ways of erasing pixels" in words
+    assert "damaged in at least one of 2 ways" in words
     assert words.endswith("of 6 images that it never saw, 0% (0% to 39%) and 0% (0% to 39%).")
     assert words.count(". ") == 0
 
 
 def test_the_headline_without_control_and_of_one_mask() -> None:
     words = small_audit(train=3, control=None, masks="half").headline
-    assert "one way of erasing pixels; no control images were given" in words
+    assert "damaged in one way; no control images were given" in words
 
 
 def test_the_headline_says_when_the_mask_was_told() -> None:
