@@ -82,7 +82,9 @@ def read_fills(fill: Any) -> list[str]:
     return kinds
 
 
-def read_places(sets: Mapping[str, Images], masks: Mapping[str, Any], seed: int, fills: Sequence[str]) -> list[Place]:
+def read_places(
+    sets: Mapping[str, Images], masks: Mapping[str, Any], seed: int, fills: Sequence[str] = ("zero",)
+) -> list[Place]:
     """Every set under every mask with every fill; what does not fit is refused here, before hours of work."""
     places = []
     for set_name, images in sets.items():

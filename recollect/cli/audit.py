@@ -54,7 +54,7 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="Which pixels are erased: all six (block, half, scatter, frame, stripes, dust), some of them with "
-            "commas between, random:30%, or a black-and-white .png. Or how else images are damaged: blur:1.5, coarse:4.",
+            "commas between, random:30%, or a black-and-white .png; or other damage: blur:1.5, coarse:4.",
         ),
     ] = "all",
     fill: Annotated[
@@ -144,8 +144,8 @@ def audit_command(
     )  # fmt: skip
     with Narration(quiet=as_json) as narrate:
         found = audit(
-            f, train=train, control=control, masks=masks, fill=fill, methods=methods, gamma=read_gamma(gamma), start=start,
-            noise_std=noise, attractors=attractors, out=out, title=model,
+            f, train=train, control=control, masks=masks, fill=fill, methods=methods, gamma=read_gamma(gamma),
+            start=start, noise_std=noise, attractors=attractors, out=out, title=model,
             command=shlex.join(["recollect", *sys.argv[1:]]), narrate=narrate,
         )  # fmt: skip
     tell(found, out, as_json)

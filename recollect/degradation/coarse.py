@@ -52,8 +52,8 @@ class Coarse(Degradation):
 
     @classmethod
     def first_guess(cls, y: Tensor) -> Coarse:
-        """The largest factor, which claims least."""
-        return cls(torch.full((len(y),), factors_for(y)[-1], device=y.device))
+        """Not made coarser at all."""
+        return cls(torch.ones(len(y), dtype=torch.int64, device=y.device))
 
     def __str__(self) -> str:
         return f"means of {', '.join(f'{k}x{k}' for k in self.factor.unique().tolist()[:3])} pixels"

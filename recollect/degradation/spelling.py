@@ -30,4 +30,6 @@ def _number(text: str, kind: type, example: str) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise InputError(f"{text!r} is not a number; write for example {example}.") from None
+        raise InputError(
+            f"{text!r} is not a {'whole ' if kind is int else ''}number; write for example {example}."
+        ) from None

@@ -44,7 +44,8 @@ class Refined:
     knows_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
+        for rounds in (self.limit, self.restart_rounds):
+            Blind(self.gamma, self.steps, rounds, self.start)  # refuses what it cannot run with
         if self.polish_steps < 1:
             raise InputError(f"At least one polishing step is needed, got {self.polish_steps}.")
 
@@ -89,7 +90,7 @@ class Refined:
         found = replace(
             blind,
             estimate=theta.paste(x, y) if self.paste else x,
-            degradation=theta,
+            degradation=Erasure(theta.keep) if isinstance(theta, Erasure) else theta,  # whatever rule found it
             steps=blind.steps + rested.steps,
             stop=torch.where(fine, rested.stop, blind.stop),
         )
@@ -107,6 +108,6 @@ def _moved(f: Autoencoder, x: Tensor, y: Tensor, chunk: int | None) -> tuple[Ten
 
 def _put(into: Recovery, places: Tensor, rows: Recovery) -> Recovery:
     """`into` with some of its images replaced."""
-    order = torch.arange(len(into))
-    order[places] = len(into) + torch.arange(len(rows))
+    order = torch.arange(len(into), device=places.device)
+    order[places] = len(into) + torch.arange(len(rows), device=places.device)
     return Recovery.join([into, rows])[order]

@@ -66,7 +66,7 @@ def test_printed_in_full(planted: Audit) -> None:
     assert text.startswith(planted.headline)
     for line in ("block      100 [68, 100]       0 [0, 39]           +100 [+49, +100]", "any mask", "all masks"):
         assert line in text
-    assert "blind   zero-rule     iterate       known" in text
+    assert "blind   zero-rule     refined     iterate       known" in text
     assert "AUC 1.000" in text
     assert "note: The simple rule" in text
     assert "ok:" not in text
@@ -82,7 +82,7 @@ def test_a_cell_that_is_not_there_is_told(planted: Audit) -> None:
 
 def test_a_row_for_each_image_mask_and_method(planted: Audit) -> None:
     frame = planted.to_frame()
-    assert len(frame) == (8 + 6) * 2 * 4
+    assert len(frame) == (8 + 6) * 2 * 5
     assert not frame.duplicated(["set", "mask", "method", "image"]).any()
     assert frame.groupby("set").accurate.mean().to_dict() == {"control": 0.0, "train": 1.0}
     assert {"mse", "psnr", "rounds", "steps", "stop", "mask_accuracy", "mask_iou", "approximate"} <= set(frame)
