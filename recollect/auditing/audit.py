@@ -34,6 +34,7 @@ def audit(
     train: Any,
     control: Any = None,
     masks: Any = "all",
+    fill: Any = "zero",
     methods: Any = plan.METHODS,
     gamma: float | str | None = None,
     start: str | None = None,
@@ -49,7 +50,8 @@ def audit(
 ) -> Audit:
     """How much of `train` can be read back out of `model`; `control` are images it was never trained on.
 
-    `masks` are "all", names, files or arrays (a dict names them); `methods` are names or methods of your own.
+    `masks` are "all", names, files, arrays or degradations (a dict names them), `fill` is what erased pixels hold:
+    zero, constant, noise, images, or several of them. `methods` are names or methods of your own.
     `gamma` and `start` are the paper's for its networks and searched for others ("auto"), on images left out of
     the score. `prior` is the diffusion model of the method ddnm, a folder or a hub name; by default the bundled one.
     `attractors` is the number of training images whose Jacobian is examined. With `out`, every
@@ -59,7 +61,7 @@ def audit(
     _check_numbers(noise_std, attractors)
     f = model if callable(model) else open_model(model)
     sets, asked, named = plan.read_sets(train, control), plan.read_masks(masks), plan.read_methods(methods)
-    places = plan.read_places(sets, asked, seed)
+    places = plan.read_places(sets, asked, seed, plan.read_fills(fill))
     named = with_prior(named, prior, sets["train"].shape, device_of(f), seed)
     grid = plan.read_grid(f, named, gamma, start, noise_std)
     probe = probe_model(f, sets["train"])
@@ -130,7 +132,7 @@ def _facts(
     sets = {p.set: p.images for p in places}
     settings: dict[str, Any] = {
         "noise_std": noise_std, "seed": seed, "methods": plain(methods),
-        "masks": {p.mask: f"{1 - float(p.truth.keep.float().mean()):.1%} erased" for p in places if p.set == "train"},
+        "masks": {p.mask: str(p.truth) for p in places if p.set == "train"},
         "thresholds": {"accurate": ACCURATE, "approximate": APPROXIMATE},
         "gamma_and_start": "searched, on training images left out of the score" if tuned else "given, or the paper's",
     }  # fmt: skip
@@ -179,9 +181,9 @@ def _add_film(
     f: Any, places: Sequence[plan.Place], methods: Mapping[str, Any], conditions: Conditions, store: Store
 ) -> str | None:
     """A few training images under one mask, round by round, for the methods that go in rounds."""
-    moving = {name: m for name, m in methods.items() if isinstance(m, (Blind, Iterate))}
     train = [p for p in places if p.set == "train"]
     place = next((p for p in train if p.mask == "half"), train[0])
+    moving = {n: plan.method_for(m, place.truth) for n, m in methods.items() if isinstance(m, (Blind, Iterate))}
     if not moving:
         return None
     few = place.images[:TRACED]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from recollect.auditing.pictures import cell_pictures, sampled, set_pictures
-from recollect.auditing.plan import Place
+from recollect.auditing.plan import Place, method_for
 from recollect.auditing.store import Store
 from recollect.degradation import Erasure, Observation, observe
 from recollect.images import Images
@@ -34,12 +34,12 @@ class Conditions:
 
     def settings(self, place: Place, method: Any) -> dict[str, Any]:
         """All that decides the numbers of a cell; with the cell itself, its identity."""
-        kept = np.packbits(place.truth.keep.cpu().numpy()).tobytes()
+        truth = type(place.truth).__name__.encode() + place.truth.fingerprint().cpu().numpy().tobytes()
         fields = plain(method) if is_dataclass(method) else {"repr": repr(method)}
         return {
             "method": {"kind": type(method).__name__, **fields},
             "noise_std": self.noise_std, "seed": self.seed, "images": place.images.hash,
-            "mask": hashlib.sha256(kept).hexdigest()[:16], "model": self.model_hash,
+            "mask": hashlib.sha256(truth).hexdigest()[:16], "model": self.model_hash,
         }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def run_cells(
 ) -> list[Record]:
     """The record of every method in every place, in that order."""
     store.begin(
-        cell_key(cell_of(place, name), conditions.settings(place, method))
+        cell_key(cell_of(place, name), conditions.settings(place, method_for(method, place.truth)))
         for place in places
         for name, method in methods.items()
     )
@@ -63,6 +63,7 @@ def run_cells(
         store.pictures |= {f"{k}/{place.set}": v for k, v in set_pictures(place.images, some).items()}
         seen: Observation | None = None
         for name, method in methods.items():
+            method = method_for(method, place.truth)
             cell, settings = cell_of(place, name), conditions.settings(place, method)
             record = store.find(cell_key(cell, settings))
             if record is None:

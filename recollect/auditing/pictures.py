@@ -20,7 +20,7 @@ from recollect.recovery import Recovery, Snapshot
 
 SAMPLE = 48  # images of each set in the gallery, at the most
 GALLERY_BYTES = 12e6  # fewer when their pictures would be more than this ...
-CELLS = 48  # ... in an audit of two sets, six masks and four methods
+CELLS = 60  # ... in an audit of two sets, six masks and five methods
 TRACED = 4  # images shown round by round
 ERROR_SCALE = 0.25  # an error this large, or larger, is drawn at full strength
 ROUNDS_SHOWN = 40

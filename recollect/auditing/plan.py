@@ -13,15 +13,15 @@ from torch import Tensor
 
 from recollect.auditing.tuning import GAMMAS, STARTS
 from recollect.autoencoders import FullyConnected, UNet
-from recollect.degradation import SIX, Degradation, Erasure, all_erased, half_kept, mask
+from recollect.degradation import FILLS, SIX, Degradation, Erasure, all_erased, degradation, fill_erased, half_kept
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.recovery import Blind, Iterate, KnownMask, Refined, ZeroRule
 from recollect.sources import load
 
-METHODS = ("blind", "iterate", "known")
-NAMED = (*METHODS, "known-400", "refined", "zero-rule", "ddnm")
-_TUNED = ("blind", "known", "known-400", "refined", "zero-rule")  # methods that gamma matters to
+METHODS = ("blind", "refined", "iterate", "known")
+NAMED = (*METHODS, "known-400", "zero-rule", "ddnm")
+_TUNED = ("blind", "refined", "known", "known-400", "zero-rule")  # methods that gamma matters to
 _STARTS = {"random": half_kept, "erased": all_erased}
 
 Start = Callable[[Tensor], Degradation]
@@ -34,7 +34,7 @@ class Place:
     set: str
     mask: str
     images: Images
-    truth: Erasure
+    truth: Degradation
 
 
 @dataclass(frozen=True)
@@ -74,18 +74,40 @@ def read_masks(masks: Any) -> dict[str, Any]:
     return named
 
 
-def read_places(sets: Mapping[str, Images], masks: Mapping[str, Any], seed: int) -> list[Place]:
-    """Every set under every mask; a mask that does not fit is refused here, before hours of work."""
+def read_fills(fill: Any) -> list[str]:
+    """What erased pixels hold, one kind after another: names with commas between, or a sequence of them."""
+    kinds = list(dict.fromkeys(str(kind) for kind in _split(fill)))
+    if strange := [kind for kind in kinds if kind not in FILLS] or (not kinds and [fill]):
+        raise InputError(f"There is no fill {strange[0]!r}; choose from {', '.join(FILLS)}.")
+    return kinds
+
+
+def read_places(
+    sets: Mapping[str, Images], masks: Mapping[str, Any], seed: int, fills: Sequence[str] = ("zero",)
+) -> list[Place]:
+    """Every set under every mask with every fill; what does not fit is refused here, before hours of work."""
     places = []
     for set_name, images in sets.items():
         for name, what in masks.items():
-            truth = mask(what, images.shape, count=len(images), seed=seed)
+            truth = degradation(what, images.shape, count=len(images), seed=seed)
             try:
                 truth.expand(images[:1].pixels.expand(len(images), -1, -1, -1))
             except InputError as error:
                 raise InputError(f"Mask {name!r} does not fit the {set_name} images: {error}") from None
-            places.append(Place(set_name, name, images, truth))
+            if not isinstance(truth, Erasure):
+                places.append(Place(set_name, name, images, truth))
+                continue
+            for fill in fills:
+                label = name if fill == "zero" else f"{name}+{fill}"
+                places.append(Place(set_name, label, images, fill_erased(truth, images, fill, seed)))
     return places
+
+
+def method_for(method: Any, truth: Degradation) -> Any:
+    """The method as it starts in the truth's family: that an image is blurred and not erased is plain to see."""
+    if isinstance(truth, Erasure) or not hasattr(method, "start"):
+        return method
+    return replace(method, start=type(truth).first_guess)
 
 
 def read_grid(

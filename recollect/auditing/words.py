@@ -21,15 +21,11 @@ def headline(audit: Audit) -> str:
     method, any_mask = audit.main_method, audit.overall[-1]
     train = audit.rate("train", any_mask, method)
     roughly = audit.rate("train", any_mask, method, APPROXIMATE)
-    masks = (
-        f"at least one of {len(audit.masks)} ways of erasing pixels"
-        if len(audit.masks) > 1
-        else "one way of erasing pixels"
-    )
+    masks = f"in at least one of {len(audit.masks)} ways" if len(audit.masks) > 1 else "in one way"
     told = (
         f"{_share(train)} of the {train.total} training images can be read back almost exactly out of this model "
         f"(95% interval {_range(train)}) and {_share(roughly)} approximately ({_range(roughly)}), from copies damaged "
-        f"by {masks}{_KNOWS.get(method, '')}"
+        f"{masks}{_KNOWS.get(method, '')}"
     )
     if not audit.has_control:
         return f"{told}; no control images were given, so nothing shows that this is memory."

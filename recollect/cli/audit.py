@@ -54,18 +54,26 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="Which pixels are erased: all six (block, half, scatter, frame, stripes, dust), some of them with "
-            "commas between, random:30%, or a black-and-white .png.",
+            "commas between, random:30%, or a black-and-white .png; or other damage: blur:1.5, coarse:4.",
         ),
     ] = "all",
+    fill: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=_ATTACK,
+            help="What erased pixels hold, which no method is told: zero, constant, noise, images (another one's "
+            "pixels), or several with commas between.",
+        ),
+    ] = "zero",
     methods: Annotated[
         str,
         typer.Option(
             rich_help_panel=_ATTACK,
-            help="blind (told nothing), iterate (the baseline), known (told the mask, a reference), refined "
-            "(blind, then a longer run with the mask it found), ddnm (a general diffusion model, told the mask, that "
-            "never saw the audited one); zero-rule always comes with blind.",
+            help="blind (the paper's, told nothing), refined (stronger, told nothing), iterate (the baseline), known "
+            "(told the mask, a reference), ddnm (a general diffusion model, told the mask, that never saw the audited "
+            "one); zero-rule always comes with blind.",
         ),
-    ] = "blind,iterate,known",
+    ] = "blind,refined,iterate,known",
     gamma: Annotated[
         str | None,
         typer.Option(
@@ -145,8 +153,8 @@ def audit_command(
     )  # fmt: skip
     with Narration(quiet=as_json) as narrate:
         found = audit(
-            f, train=train, control=control, masks=masks, methods=methods, gamma=read_gamma(gamma), start=start,
-            noise_std=noise, attractors=attractors, prior=prior, out=out, title=model,
+            f, train=train, control=control, masks=masks, fill=fill, methods=methods, gamma=read_gamma(gamma),
+            start=start, noise_std=noise, attractors=attractors, prior=prior, out=out, title=model,
             command=shlex.join(["recollect", *sys.argv[1:]]), narrate=narrate,
         )  # fmt: skip
     tell(found, out, as_json)

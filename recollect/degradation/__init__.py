@@ -1,18 +1,32 @@
 """How images are degraded, and what a solver may know about it."""
 
+from recollect.degradation.any_fill import AnyFill, odd_ones_kept, patches_kept
 from recollect.degradation.base import Degradation
+from recollect.degradation.blur import Blur
+from recollect.degradation.coarse import Coarse
 from recollect.degradation.erasure import Erasure, all_erased, half_kept
+from recollect.degradation.fills import FILLS, Filled, fill_erased
 from recollect.degradation.masks import SIX, mask, random_mask
 from recollect.degradation.observe import Observation, observe
+from recollect.degradation.spelling import degradation
 
 __all__ = [
+    "FILLS",
     "SIX",
+    "AnyFill",
+    "Blur",
+    "Coarse",
     "Degradation",
     "Erasure",
+    "Filled",
     "Observation",
     "all_erased",
+    "degradation",
+    "fill_erased",
     "half_kept",
     "mask",
     "observe",
+    "odd_ones_kept",
+    "patches_kept",
     "random_mask",
 ]

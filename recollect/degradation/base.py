@@ -34,9 +34,18 @@ class Degradation(PerImage):
         """The H of this family that minimises |H x - y|^2: a new object."""
         raise NotImplementedError
 
-    def tidied(self) -> Self:
-        """An estimate brought closer to what degradations of this family look like; by default as it is."""
-        return self
+    def paste(self, x: Tensor, y: Tensor) -> Tensor:  # noqa: ARG002  (for those that override it)
+        """x with what y says for certain put in: right when there is no noise; by default nothing is certain."""
+        return x
+
+    @classmethod
+    def first_guess(cls, y: Tensor) -> Degradation:
+        """Where an audit's blind methods start in this family; for erasures they have starts of their own."""
+        raise NotImplementedError
+
+    def plausible_refit(self, x: Tensor, y: Tensor) -> Degradation:
+        """The H that minimises |H x - y|^2 among those that are met in practice; by default the whole family."""
+        return self.refit(x, y)
 
     def expand(self, images: Tensor) -> Self:
         """One operator for each of `images`, checked to fit them; costs no memory."""

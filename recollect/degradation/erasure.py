@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -35,11 +35,16 @@ class Erasure(Degradation):
 
     def refit(self, x: Tensor, y: Tensor) -> Self:
         """Keep a value where keeping costs no more: (x - y)^2 when kept, y^2 when erased."""
-        return type(self)((x - y).square() <= y.square())
+        return replace(self, keep=(x - y).square() <= y.square())
 
-    def tidied(self) -> Self:
-        """A pixel is erased in all channels or in none: the majority of its channels decides."""
-        return type(self)((self.keep.float().mean(1, keepdim=True) > 0.5).expand_as(self.keep))
+    def paste(self, x: Tensor, y: Tensor) -> Tensor:
+        """Kept values are those of y."""
+        return torch.where(self.keep, y, x)
+
+    def plausible_refit(self, x: Tensor, y: Tensor) -> Erasure:
+        """A pixel is erased in all channels or in none."""
+        kept, erased = ((x - y).square().sum(1, keepdim=True), y.square().sum(1, keepdim=True))
+        return replace(self, keep=(kept <= erased).expand_as(y))
 
     def expand(self, images: Tensor) -> Self:
         """One mask for each image, with all of its channels."""
@@ -47,7 +52,11 @@ class Erasure(Degradation):
         if self.keep.shape[1] not in (1, c) or self.keep.shape[2:] != (h, w):
             size = "x".join(map(str, self.keep.shape[1:]))
             raise InputError(f"The mask is {size}; the images are {c}x{h}x{w} (C x H x W).")
-        return type(self)(super().expand(images).keep.expand(-1, c, -1, -1))
+        each = super().expand(images)
+        return replace(each, keep=each.keep.expand(-1, c, -1, -1))
+
+    def __str__(self) -> str:
+        return f"{1 - float(self.keep.float().mean()):.1%} erased"
 
 
 def all_erased(y: Tensor) -> Erasure:

@@ -73,7 +73,7 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
         return _from_array(_read(Path(text)), shape)
     raise InputError(
         f"There is no mask {text!r}. Known: {', '.join(SIX)}, random:FRACTION, random-each:FRACTION, "
-        "or the path of a .png or .npy file."
+        "or the path of a .png or .npy file; in an audit also blur:WIDTH and coarse:FACTOR."
     )
 
 

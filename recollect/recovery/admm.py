@@ -94,7 +94,7 @@ class KnownMask:
         x = torch.where(per_image(finite, xi), xi, y)
         return replace(
             batch,
-            estimate=truth.prox(x, y, 0.0) if self.paste else x,
+            estimate=truth.paste(x, y) if self.paste else x,
             rounds=batch.rounds + 1,
             steps=batch.steps + self.steps,
             stop=torch.where(finite, Stop.DONE, Stop.DIVERGED),

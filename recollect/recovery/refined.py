@@ -1,4 +1,4 @@
-"""Beyond the paper: its blind method, then a long run with the mask it found, made equal across channels."""
+"""Beyond the paper: several blind starts, each carried on until it rests; what the model explains best is taken."""
 
 from __future__ import annotations
 
@@ -9,38 +9,45 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from recollect.degradation import Degradation, half_kept
+from recollect.degradation import Degradation, Erasure, half_kept, odd_ones_kept, patches_kept
 from recollect.errors import InputError
-from recollect.recovery.admm import KnownMask
 from recollect.recovery.blind import Blind
+from recollect.recovery.polish import polish
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.running import Autoencoder, mean_square, per_image, ready
 
-CLEARLY = 10.0  # times worse
+EXPLAINED = 1e-4  # an answer that the model moves by less (MSE) needs no other start
+FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
+
+Start = Callable[[Tensor], Degradation]
 
 
 @dataclass(frozen=True)
 class Refined:
-    """`Blind`, then `refine_steps` more ADMM steps with its degradation estimate tidied up and kept values pasted.
+    """`Blind`, its mask made equal across channels, then more ADMM steps from its answer until that is at rest.
 
-    An image keeps blind's estimate where the longer run made it clearly worse: further from a fixed point of the
-    autoencoder, or from the kept values of y. The truth is never looked at.
+    Images that this leaves unexplained are tried again from `restarts`, which make no assumption on what erased
+    pixels hold. Of an image's answers the one is taken that the model moves least and that agrees with most of y;
+    the truth is never looked at.
     """
 
     gamma: float = 0.5
     steps: int = 40
     limit: int = 100
-    start: Callable[[Tensor], Degradation] = half_kept
-    refine_steps: int = 400
+    start: Start = half_kept
+    restarts: tuple[Start, ...] = (odd_ones_kept, patches_kept)  # of masks, so for erasures alone
+    restart_rounds: int = 8
+    polish_steps: int = 200
     paste: bool = True  # right when there is no noise
 
     name: ClassVar[str] = "refined"
     knows_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
-        if self.refine_steps < 1:
-            raise InputError(f"At least one refining step is needed, got {self.refine_steps}.")
+        for rounds in (self.limit, self.restart_rounds):
+            Blind(self.gamma, self.steps, rounds, self.start)  # refuses what it cannot run with
+        if self.polish_steps < 1:
+            raise InputError(f"At least one polishing step is needed, got {self.polish_steps}.")
 
     def __call__(
         self,
@@ -51,24 +58,56 @@ class Refined:
         trace: Trace | None = None,
         progress: Progress | None = None,
     ) -> Recovery:
-        blind = Blind(self.gamma, self.steps, self.limit, self.start)(f, y, chunk=chunk, trace=trace)
-        assert blind.degradation is not None
-        theta = blind.degradation.tidied()
-        longer = KnownMask(self.gamma, self.refine_steps, self.paste)
-        refined = longer(f, y, theta, chunk=chunk, progress=progress)
-        before = self._misfit(f, blind.estimate, y, blind.degradation, chunk)
-        after = self._misfit(f, refined.estimate, y, theta, chunk)
-        better = (after <= CLEARLY * before) & (refined.stop != Stop.DIVERGED)
-        return replace(
-            blind,
-            estimate=torch.where(per_image(better, y), refined.estimate, blind.estimate),
-            degradation=theta,
-            steps=blind.steps + self.refine_steps,
-        )
+        best, misfit, explained = self._answer(f, y, self.start, self.limit, chunk, trace)
+        if progress:
+            progress(int(explained.sum()), len(y))
+        tried = self.start(y).fingerprint()[:, None]
+        for start in self.restarts if isinstance(best.degradation, Erasure) else ():
+            begun = start(y).fingerprint()[:, None]
+            left = torch.nonzero(~explained & (tried != begun).all(1))[:, 0]
+            tried = torch.cat([tried, begun], 1)
+            if not len(left):
+                continue
+            found, other, good = self._answer(f, y[left], start, self.restart_rounds, chunk, None)
+            spent = best.steps.index_add(0, left, found.steps)
+            better = torch.nonzero(other < misfit[left])[:, 0]
+            best = replace(_put(best, left[better], found[better]), steps=spent)
+            misfit[left[better]], explained[left] = other[better], explained[left] | good
+        if progress:
+            progress(len(y), len(y))
+        return best
 
-    def _misfit(self, f: Autoencoder, x: Tensor, y: Tensor, theta: Degradation, chunk: int | None) -> Tensor:
-        """How far one application of f moves each image, plus how far it is from y."""
-        with ready(f, x, chunk) as f:
-            parts = [part.to(f.device) for part in x.split(f.chunk)]
-            moved = torch.cat([mean_square(f(part.clone()) - part) for part in parts]).to(x.device)
-        return moved + mean_square(theta.apply(x) - y)
+    def _answer(
+        self, f: Autoencoder, y: Tensor, start: Start, limit: int, chunk: int | None, trace: Trace | None
+    ) -> tuple[Recovery, Tensor, Tensor]:
+        """One start carried to its end: the answer, its misfit, and whether the model explains it."""
+        blind = Blind(self.gamma, self.steps, limit, start)(f, y, chunk=chunk, trace=trace)
+        assert blind.degradation is not None
+        theta = blind.degradation.plausible_refit(blind.estimate, y)
+        rested = polish(f, y, blind.estimate, theta, gamma=self.gamma, limit=self.polish_steps, chunk=chunk)
+        fine = rested.stop != Stop.DIVERGED
+        x = torch.where(per_image(fine, y), rested.estimate, blind.estimate)
+        found = replace(
+            blind,
+            estimate=theta.paste(x, y) if self.paste else x,
+            degradation=Erasure(theta.keep) if isinstance(theta, Erasure) else theta,  # whatever rule found it
+            steps=blind.steps + rested.steps,
+            stop=torch.where(fine, rested.stop, blind.stop),
+        )
+        moved, apart = _moved(f, found.estimate, y, chunk)
+        return found, moved + apart, moved < EXPLAINED
+
+
+def _moved(f: Autoencoder, x: Tensor, y: Tensor, chunk: int | None) -> tuple[Tensor, Tensor]:
+    """How far f moves each image, and how far the result is from y where it is not far."""
+    with ready(f, x, chunk) as f:
+        outputs = torch.cat([f(part.to(f.device, copy=True)).to(x.device) for part in x.split(f.chunk)])
+    apart = (outputs - y).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1)
+    return mean_square(outputs - x), apart
+
+
+def _put(into: Recovery, places: Tensor, rows: Recovery) -> Recovery:
+    """`into` with some of its images replaced."""
+    order = torch.arange(len(into), device=places.device)
+    order[places] = len(into) + torch.arange(len(rows), device=places.device)
+    return Recovery.join([into, rows])[order]

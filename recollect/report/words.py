@@ -12,7 +12,7 @@ MASKS = ("block", "half", "scatter", "frame", "stripes", "dust")  # in the paper
 
 METHODS = {
     "blind": "recovers image and mask in turns, told neither",
-    "refined": "starts from blind and polishes what it found",
+    "refined": "starts as blind, goes on until it rests, and tries again where the model does not explain the result",
     "known": "is told which pixels were erased: a reference, not an attack",
     "iterate": "applies the autoencoder over and over: the baseline",
     "ddnm": "inpaints with a general diffusion model that never saw this autoencoder",

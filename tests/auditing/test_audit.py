@@ -32,7 +32,7 @@ def test_what_a_memorizer_holds_is_found_and_nothing_else(planted: Audit) -> Non
     assert planted.excess() is not None
     assert planted.membership().auc == 1.0  # type: ignore[union-attr]
     assert (planted.sets, planted.masks) == (["train", "control"], ["block", "half"])
-    assert planted.methods == ["blind", "zero-rule", "iterate", "known"]
+    assert planted.methods == ["blind", "zero-rule", "refined", "iterate", "known"]
 
 
 def test_control_may_have_another_number_of_images_or_be_left_out(planted: Audit) -> None:
@@ -242,10 +242,10 @@ def test_a_method_of_ones_own_takes_the_same_path() -> None:
 def test_progress_moves_within_a_cell_and_ends_at_the_end() -> None:
     told: list[tuple[str, float, float]] = []
     small_audit(masks="half", chunk=3, narrate=lambda *at: told.append(at))
-    assert {total for _, _, total in told} == {8}
+    assert {total for _, _, total in told} == {10}
     assert any(done % 1 for _, done, _ in told)
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
-    assert told[-1][1] == 8
+    assert told[-1][1] == 10
     assert "train / half / blind" in {words for words, _, _ in told}
 
 

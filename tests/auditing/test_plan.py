@@ -184,7 +184,7 @@ class Nameless:
 @pytest.mark.parametrize(
     ("methods", "words"),
     [
-        ("blnd", "no method 'blnd'; choose from blind, iterate, known, known-400, refined, zero-rule"),
+        ("blnd", "no method 'blnd'; choose from blind, refined, iterate, known, known-400, zero-rule"),
         ("", "At least one method"),
         ([], "At least one method"),
         ("blind,blind", "two methods called 'blind'"),

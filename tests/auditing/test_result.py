@@ -40,14 +40,14 @@ def test_the_headline_is_one_sentence_with_intervals_and_the_control(planted: Au
     words = planted.headline
     assert words.startswith("100% of the 8 training images can be read back almost exactly out of this model")
     assert "(95% interval 68% to 100%)" in words
-    assert "at least one of 2 ways of erasing pixels" in words
+    assert "damaged in at least one of 2 ways" in words
     assert words.endswith("of 6 images that it never saw, 0% (0% to 39%) and 0% (0% to 39%).")
     assert words.count(". ") == 0
 
 
 def test_the_headline_without_control_and_of_one_mask() -> None:
     words = small_audit(train=3, control=None, masks="half").headline
-    assert "one way of erasing pixels; no control images were given" in words
+    assert "damaged in one way; no control images were given" in words
 
 
 def test_the_headline_says_when_the_mask_was_told() -> None:
@@ -66,7 +66,7 @@ def test_printed_in_full(planted: Audit) -> None:
     assert text.startswith(planted.headline)
     for line in ("block      100 [68, 100]       0 [0, 39]           +100 [+49, +100]", "any mask", "all masks"):
         assert line in text
-    assert "blind   zero-rule     iterate       known" in text
+    assert "blind   zero-rule     refined     iterate       known" in text
     assert "AUC 1.000" in text
     assert "note: The simple rule" in text
     assert "ok:" not in text
@@ -82,7 +82,7 @@ def test_a_cell_that_is_not_there_is_told(planted: Audit) -> None:
 
 def test_a_row_for_each_image_mask_and_method(planted: Audit) -> None:
     frame = planted.to_frame()
-    assert len(frame) == (8 + 6) * 2 * 4
+    assert len(frame) == (8 + 6) * 2 * 5
     assert not frame.duplicated(["set", "mask", "method", "image"]).any()
     assert frame.groupby("set").accurate.mean().to_dict() == {"control": 0.0, "train": 1.0}
     assert {"mse", "psnr", "rounds", "steps", "stop", "mask_accuracy", "mask_iou", "approximate"} <= set(frame)

@@ -56,7 +56,10 @@ def test_the_real_demo(tmp_path: Path) -> None:
     for mask in masks:
         assert rates["train", mask, "blind"] > rates["train", mask, "iterate"]
         assert rates["train", mask, "blind"] > 0.6
-        assert all(rates["control", mask, method] == 0 for method in ("blind", "iterate", "known", "zero-rule"))
+        assert rates["train", mask, "refined"] >= rates["train", mask, "blind"]
+        assert all(
+            rates["control", mask, method] == 0 for method in ("blind", "refined", "iterate", "known", "zero-rule")
+        )
     assert found["headline"] in done.stdout
     assert (tmp_path / "demo" / "audit" / "report.html").stat().st_size > 100_000
     assert seconds < 240

@@ -1,0 +1,68 @@
+"""Lower resolution by an unknown factor: H replaces each block of pixels by its mean, which makes it a projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, interpolate
+
+from recollect.degradation.base import Degradation
+from recollect.errors import InputError
+
+FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)  # those that a refit chooses from, where they divide the image's sides
+
+
+@dataclass(frozen=True, eq=False)
+class Coarse(Degradation):
+    """Blocks of `factor` by `factor` pixels (N or 1 whole numbers) hold their mean; the image keeps its size."""
+
+    factor: Tensor
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.factor, Tensor) or self.factor.ndim != 1 or self.factor.dtype != torch.int64:
+            raise InputError("A lower resolution needs its factors as a tensor of N whole numbers.")
+
+    def apply(self, x: Tensor) -> Tensor:
+        factor, out = self.factor.view(-1, 1, 1, 1), x
+        for known in factors_for(x)[1:]:  # for all images at once, whatever their own factor: no waiting for the device
+            out = torch.where(factor == known, block_means(x, known), out)
+        return out
+
+    def prox(self, z: Tensor, y: Tensor, gamma: float) -> Tensor:
+        return z + self.apply(y - z) / (1 + gamma / 2)  # H is a projection: only the part of z in its range moves
+
+    def refit(self, x: Tensor, y: Tensor) -> Self:
+        choices = factors_for(y)
+        misfit = torch.stack([(block_means(x, known) - y).square().flatten(1).sum(1) for known in choices])
+        return replace(self, factor=torch.tensor(choices, device=y.device)[misfit.argmin(0)])
+
+    def paste(self, x: Tensor, y: Tensor) -> Tensor:
+        """Block means are those of y."""
+        return x + self.apply(y - x)
+
+    def expand(self, images: Tensor) -> Self:
+        """One factor for each image, each dividing its sides."""
+        if strange := sorted(set(self.factor.tolist()) - set(factors_for(images))):
+            size, possible = "x".join(map(str, images.shape[2:])), ", ".join(map(str, factors_for(images)))
+            raise InputError(f"Images of {size} can be made coarser by {possible}, not by {strange[0]}.")
+        return super().expand(images)
+
+    @classmethod
+    def first_guess(cls, y: Tensor) -> Coarse:
+        """Not made coarser at all."""
+        return cls(torch.ones(len(y), dtype=torch.int64, device=y.device))
+
+    def __str__(self) -> str:
+        return f"means of {', '.join(f'{k}x{k}' for k in self.factor.unique().tolist()[:3])} pixels"
+
+
+def factors_for(images: Tensor) -> list[int]:
+    """The factors that divide both sides."""
+    return [known for known in FACTORS if all(side % known == 0 for side in images.shape[-2:])]
+
+
+def block_means(x: Tensor, factor: int) -> Tensor:
+    return interpolate(avg_pool2d(x, factor), scale_factor=factor, mode="nearest")

@@ -1,0 +1,61 @@
+"""ADMM carried on from an estimate, with a degradation that no longer changes, until each image is at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from recollect.degradation import Degradation
+from recollect.recovery.recovery import Recovery, Stop
+from recollect.recovery.running import (
+    Autoencoder,
+    InWork,
+    Ready,
+    all_finite,
+    mean_square,
+    per_image,
+    ready,
+    work_through,
+)
+
+LOOK = 10  # steps between two looks at whether an image is at rest
+REST = 1e-12  # |xi - v|^2 over the image's values; float32 leaves about 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class _InWork(InWork):
+    y: Tensor
+    v: Tensor
+    u: Tensor
+
+
+def polish(
+    f: Autoencoder, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limit: int, chunk: int | None = None
+) -> Recovery:
+    """From v = x and u = 0: at most `limit` steps an image."""
+    with ready(f, y, chunk) as f:
+
+        def enter(some: slice) -> _InWork:
+            begun = InWork.begin(y, theta[some], some, f.device)
+            v = x[some].to(f.device)
+            return _InWork(**vars(replace(begun, estimate=v)), y=begun.estimate, v=v, u=torch.zeros_like(v))
+
+        return work_through(len(y), f, enter, lambda batch: _steps(f, batch, gamma, limit), None, None).to(y.device)
+
+
+def _steps(f: Ready, batch: _InWork, gamma: float, limit: int) -> _InWork:
+    y, v, u, theta = batch.y, batch.v, batch.u, batch.degradation
+    assert theta is not None
+    for _ in range(LOOK):
+        xi = theta.prox(v - u, y, gamma)
+        v = f(xi + u)
+        u = u + xi - v
+    finite, steps = all_finite(v), batch.steps + LOOK
+    stop = torch.where(steps >= limit, Stop.LIMIT, Stop.RUNNING)
+    stop = torch.where(mean_square(xi - v) < REST, Stop.CONVERGED, stop)
+    return replace(
+        batch, estimate=torch.where(per_image(finite, xi), xi, batch.estimate), v=v, u=u, rounds=batch.rounds + 1,
+        steps=steps, stop=torch.where(finite, stop, Stop.DIVERGED),
+    )  # fmt: skip

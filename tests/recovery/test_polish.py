@@ -1,0 +1,55 @@
+"""ADMM carried on from an estimate until it rests."""
+
+import pytest
+import torch
+
+from recollect import Images, Stop, mask, observe
+from recollect.recovery import admm
+from recollect.recovery.polish import LOOK, REST, polish
+from tests.planted import Memorizer
+
+STORED = Images(torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(0)) * 0.9 + 0.05)
+SEEN = observe(STORED, mask("half", STORED.shape))
+THETA = SEEN.truth.expand(SEEN.y)
+MEMORIZER = Memorizer(STORED.pixels)
+
+
+def test_it_takes_the_steps_of_admm() -> None:
+    """From zero it is Algorithm 1: the same estimate after the same number of steps."""
+    done = polish(MEMORIZER, SEEN.y, torch.zeros_like(SEEN.y), THETA, gamma=0.5, limit=LOOK)
+    expected = admm(MEMORIZER, SEEN.y, THETA, gamma=0.5, steps=LOOK)
+    assert torch.allclose(done.estimate, expected, atol=1e-6)
+
+
+def test_what_rests_already_costs_one_look() -> None:
+    done = polish(MEMORIZER, SEEN.y, STORED.pixels, THETA, gamma=0.5, limit=200)
+    assert done.stops == [Stop.CONVERGED] * 6
+    assert done.steps.tolist() == [LOOK] * 6
+    assert (done.estimate - STORED.pixels).square().mean() < REST
+
+
+def test_each_image_stops_on_its_own_and_chunks_change_nothing() -> None:
+    begun = torch.where(torch.arange(6).view(-1, 1, 1, 1) < 3, STORED.pixels, torch.zeros_like(SEEN.y))
+    done = polish(MEMORIZER, SEEN.y, begun, THETA, gamma=0.5, limit=200)
+    assert done.steps[:3].max() < done.steps[3:].min()
+    split = polish(MEMORIZER, SEEN.y, begun, THETA, gamma=0.5, limit=200, chunk=2)
+    assert torch.equal(split.steps, done.steps)
+    assert torch.allclose(split.estimate, done.estimate, atol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_an_image_that_diverges_keeps_its_last_finite_estimate(bad: float) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(torch.arange(len(x)).view(-1, 1, 1, 1) == 0, bad, MEMORIZER(x))
+
+    done = polish(f, SEEN.y, STORED.pixels, THETA, gamma=0.5, limit=LOOK)
+    assert done.stops == [Stop.DIVERGED] + [Stop.CONVERGED] * 5
+    assert torch.isfinite(done.estimate).all()
+
+
+def test_one_that_never_rests_is_stopped_at_the_limit() -> None:
+    moving = torch.rand(1000, 1, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    calls = iter(moving)
+    done = polish(lambda x: next(calls).expand_as(x), SEEN.y, SEEN.y, THETA, gamma=0.5, limit=3 * LOOK)
+    assert done.stops == [Stop.LIMIT] * 6
+    assert done.steps.tolist() == [3 * LOOK] * 6
