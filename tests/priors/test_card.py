@@ -85,5 +85,5 @@ def test_a_damaged_card_is_refused_in_a_sentence(tmp_path: Path, damage: str) ->
         text = (tmp_path / CARD).read_text()
         changed = {"format": ("recollect-prior-1", "recollect-prior-9"), "field": ("trained_on", "trained_at")}
         (tmp_path / CARD).write_text(text.replace(*changed[damage]))
-    with pytest.raises(InputError, match="The card of the prior in .* cannot be read"):
+    with pytest.raises(InputError, match=r"The card of the prior in .* cannot be read"):
         Card.read(tmp_path)
