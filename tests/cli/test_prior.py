@@ -15,8 +15,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_prior_is_trained_and_used(folder: Path) -> None:
-    result = here(*TRAIN, "--device", "cpu", "--about", "five pictures")
+    result = here(*TRAIN, "--device", "cpu", "--about", "five pictures", "--exclude", "train.npy")
     assert result.exit_code == 0, result.output
+    assert "0 of 5 images left out: they are in train.npy" in result.stdout
     assert "loss" in result.stdout
     assert "--prior prior" in result.stdout
     assert (folder / "prior" / "samples.png").exists()

@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from recollect import Images, InputError, load
-from recollect.priors import Card, Overlap
+from recollect.priors import Card, Overlap, without
 from recollect.priors.card import CARD, HASHES, fingerprints
 from tests.priors.making import pictures
 
@@ -52,6 +52,17 @@ def test_one_changed_value_is_no_longer_the_same_content(photos: Images) -> None
     pixels = photos.pixels[:1].clone()
     pixels[0, 0, 0, 0] = 1 - pixels[0, 0, 0, 0]
     assert Card.of(photos).overlap(Images(pixels)) == Overlap(exact=0, near=1, total=1)
+
+
+def test_images_that_others_hold_are_left_out(photos: Images) -> None:
+    audited = Images(
+        torch.cat([photos.pixels[3:5], halved(photos[9:10]).pixels.repeat_interleave(2, 2).repeat_interleave(2, 3)])
+    )
+    left = without(photos, audited)
+    assert set(photos.ids) - set(left.ids) == {photos.ids[i] for i in (3, 4, 9)}
+    assert Card.of(left).overlap(audited) == Overlap(0, 0, 3)
+    with pytest.raises(InputError, match="leaves none"):
+        without(photos, photos)
 
 
 def test_bytes_and_floats_of_the_same_values_are_the_same() -> None:
