@@ -117,3 +117,19 @@ def test_attractors_and_recovery() -> None:
     assert "2 of the 4 training images examined are attractors" in found.sentence
     assert "1 of 2 attractors and 1 of 2 others, so an image can be read back without" in found.sentence
     assert "others" not in checks.check_attractors(rows[:2]).sentence
+
+
+@pytest.mark.parametrize(
+    ("known", "level", "words"),
+    [
+        ("unknown", "note", "is unknown"),
+        ({"train": {"exact": 0, "near": 0, "total": 9}}, "ok", "trained on cats, and has seen 0 of the 9 train images"),
+        ({"train": {"exact": 0, "near": 2, "total": 9}}, "note", "2 that look nearly the same"),
+        ({"train": {"exact": 0, "near": 0, "total": 9}, "control": {"exact": 1, "near": 0, "total": 4}}, "warning",
+         "1 of the 4 control images (and 0 that look nearly the same): what ddnm recovers of them may be its own"),
+    ],
+)  # fmt: skip
+def test_prior(known: Any, level: str, words: str) -> None:
+    found = checks.check_prior({"name": "p", "trained_on": "cats", "known_to_it": known})
+    assert found.level == level
+    assert words in found.sentence

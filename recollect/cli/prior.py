@@ -31,6 +31,12 @@ def train(
     max_seconds: Annotated[
         float, typer.Option(help="How long to train in all; the learning rate falls to nothing over this time.")
     ] = 600.0,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE", help="Leave out images that this set, one to be audited, has a copy of. May be repeated.",
+        ),
+    ] = None,
     about: Annotated[
         str, typer.Option(help="What the images are, in words, for the prior's card. Default: the source.")
     ] = "",
@@ -49,17 +55,17 @@ def train(
     The folder then holds the network and its schedule as diffusers writes them, a card that says what it was trained
     on, and samples.png to look at.
     """
-    from recollect.priors import PriorRecipe, train_prior
+    from recollect.priors import PriorRecipe, train_prior, without
     from recollect.sources import load
 
     check_device(device)
     check_folder(out)
-    recipe = PriorRecipe(
-        widths=read_widths(widths), schedule=schedule, rate=rate, batch=batch, flip=flip, seed=seed
-    )  # fmt: skip
-    train_prior(
-        load(source), out, max_seconds=max_seconds, recipe=recipe, device=device, about=about, say=typer.echo
-    )  # fmt: skip
+    recipe = PriorRecipe(widths=read_widths(widths), schedule=schedule, rate=rate, batch=batch, flip=flip, seed=seed)
+    images = load(source)
+    for other in exclude or ():
+        before, images = len(images), without(images, load(other))
+        typer.echo(f"{before - len(images)} of {before} images left out: they are in {other}")
+    train_prior(images, out, max_seconds=max_seconds, recipe=recipe, device=device, about=about, say=typer.echo)
     typer.echo(f"Use it as recollect audit ... --methods blind,ddnm --prior {out}")
 
 

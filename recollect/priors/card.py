@@ -55,10 +55,13 @@ class Card:
 
     def overlap(self, images: Images) -> Overlap:
         """How many of these images it was trained on."""
-        content, looks = fingerprints(images)
-        exact = np.isin(content, self.content)
-        near = _nearest(looks, self.looks) <= NEAR_BITS
+        exact, near = self.matches(images)
         return Overlap(int(exact.sum()), int((near & ~exact).sum()), len(images))
+
+    def matches(self, images: Images) -> tuple[np.ndarray, np.ndarray]:
+        """Which of these images it was trained on: pixel for pixel, and in looks."""
+        content, looks = fingerprints(images)
+        return np.isin(content, self.content), _nearest(looks, self.looks) <= NEAR_BITS
 
     def write(self, folder: Path) -> None:
         with atomically(folder / HASHES) as file, file.open("wb") as opened:
@@ -79,6 +82,12 @@ class Card:
             return cls(content=hashes[:, :8].copy().view(np.uint64)[:, 0], looks=hashes[:, 8:], **facts)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             raise InputError(f"The card of the prior in {folder} cannot be read: {error}.") from None
+
+
+def without(images: Images, others: Images) -> Images:
+    """The images of which there is no copy, equal or nearly so, among the others."""
+    exact, near = Card.of(others).matches(images)
+    return images[~(exact | near)]
 
 
 def fingerprints(images: Images) -> tuple[np.ndarray, np.ndarray]:

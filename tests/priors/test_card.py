@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from recollect import Images, InputError, load
-from recollect.priors import Card, Overlap
+from recollect.priors import Card, Overlap, without
 from recollect.priors.card import CARD, HASHES, fingerprints
 from tests.priors.making import pictures
 
@@ -54,6 +54,17 @@ def test_one_changed_value_is_no_longer_the_same_content(photos: Images) -> None
     assert Card.of(photos).overlap(Images(pixels)) == Overlap(exact=0, near=1, total=1)
 
 
+def test_images_that_others_hold_are_left_out(photos: Images) -> None:
+    audited = Images(
+        torch.cat([photos.pixels[3:5], halved(photos[9:10]).pixels.repeat_interleave(2, 2).repeat_interleave(2, 3)])
+    )
+    left = without(photos, audited)
+    assert set(photos.ids) - set(left.ids) == {photos.ids[i] for i in (3, 4, 9)}
+    assert Card.of(left).overlap(audited) == Overlap(0, 0, 3)
+    with pytest.raises(InputError, match="leaves none"):
+        without(photos, photos)
+
+
 def test_bytes_and_floats_of_the_same_values_are_the_same() -> None:
     images = pictures(3)
     for a, b in zip(fingerprints(images), fingerprints(Images(images.pixels)), strict=True):
@@ -85,5 +96,5 @@ def test_a_damaged_card_is_refused_in_a_sentence(tmp_path: Path, damage: str) ->
         text = (tmp_path / CARD).read_text()
         changed = {"format": ("recollect-prior-1", "recollect-prior-9"), "field": ("trained_on", "trained_at")}
         (tmp_path / CARD).write_text(text.replace(*changed[damage]))
-    with pytest.raises(InputError, match="The card of the prior in .* cannot be read"):
+    with pytest.raises(InputError, match=r"The card of the prior in .* cannot be read"):
         Card.read(tmp_path)

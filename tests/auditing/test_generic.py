@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from recollect import Images, InputError
+from recollect.auditing import audit
+from recollect.auditing.generic import prior_facts
+from recollect.priors import open_prior, train_prior
+from recollect.recovery import DDNM, Blind
+from tests.auditing.making import images, small_audit
+from tests.gaussian import GaussianPrior
+from tests.planted import Memorizer
+from tests.priors.making import TINY
+
+QUICK = {"masks": "half", "methods": "blind,ddnm"}
+
+
+@pytest.fixture(scope="module")
+def prior(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A prior that has seen three images: two of the audited training images, and another."""
+    folder = tmp_path_factory.mktemp("prior")
+    seen = Images(torch.cat([images(8, 1).pixels[:2], images(1, 9).pixels]), name="three pictures")
+    train_prior(seen, folder, max_seconds=0.2, recipe=TINY, device="cpu", samples=0)
+    return folder
+
+
+def test_the_record_says_what_the_prior_was_trained_on_and_what_it_knows(prior: Path, tmp_path: Path) -> None:
+    found = small_audit(prior=prior, out=tmp_path, **QUICK)
+    facts = found.to_dict()["prior"]
+    assert (facts["name"], facts["trained_on"], facts["training_images"]) == (str(prior), "three pictures", 3)
+    assert facts["known_to_it"]["train"] == {"exact": 2, "near": 0, "total": 8}
+    assert facts["known_to_it"]["control"] == {"exact": 0, "near": 0, "total": 6}
+    assert next(c for c in found.checks if c.name == "prior").level == "warning"
+    page = (tmp_path / "report.html").read_text()
+    assert "three pictures" in page
+    assert found.to_dict()["attribution"] in page
+    assert facts["weights"] in found.record("train", "half", "ddnm").settings["method"]["prior"]
+
+
+def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(prior: Path) -> None:
+    found = small_audit(prior=prior, **QUICK)
+    assert found.to_dict()["attribution"] == (
+        "Attribution: of 8 training images, blind reads 8 almost exactly and 8 approximately out of this model that a "
+        "generic prior (ddnm, told the mask) restores under no mask; the prior restores 0 and 0 by itself."
+    )
+    assert found.to_dict()["attribution"] in str(found)
+    assert small_audit(masks="half", methods="blind").to_dict()["attribution"] is None
+
+
+def test_what_the_prior_restores_by_itself_is_not_attributed() -> None:
+    """A prior that knows every image exactly: one point, or nothing but what is kept."""
+    sure = GaussianPrior.low_rank((3, 8, 8), rank=1)
+    x = Images(sure.sample(6).clamp(0, 1).float())
+    exact = DDNM(sure, steps=200)
+    found = audit(
+        Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="random", methods={"blind": "blind", "ddnm": exact}
+    )
+    restored = found.rate("train", "half", "ddnm", 5e-4).count
+    assert restored > 0
+    assert f"and {found.rate('train', 'half', 'blind', 5e-4).count - restored} approximately" in str(
+        found.to_dict()["attribution"]
+    )
+    assert found.to_dict()["prior"]["known_to_it"] == "unknown"
+    assert next(c for c in found.checks if c.name == "prior").level == "note"
+
+
+def test_alone_it_is_not_called_the_models_memory(prior: Path) -> None:
+    found = small_audit(prior=prior, masks="half", methods="ddnm")
+    assert "by a general diffusion model that never saw this one" in found.headline
+    assert found.to_dict()["attribution"] is None
+
+
+def test_mistakes_are_told_before_any_work(prior: Path) -> None:
+    def never(_x: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("no work should have begun")
+
+    with pytest.raises(InputError, match="A prior is for the method ddnm; add ddnm to the methods"):
+        audit(never, train=images(2, 1), prior=prior)
+    with pytest.raises(InputError, match="The images are 16x16 and the prior knows 8x8"):
+        audit(never, train=images(2, 1, size=16), methods="ddnm", prior=prior)
+    with pytest.raises(InputError, match="colour images and was given grey images"):
+        audit(never, train=images(2, 1, channels=1), methods="ddnm", prior=prior)
+    with pytest.raises(InputError, match="There is no folder"):
+        audit(never, train=images(2, 1), methods="ddnm", prior="no-such-folder")
+
+
+def test_a_prior_that_is_open_already_is_taken_as_it_is(prior: Path) -> None:
+    opened = open_prior(prior)
+    found = small_audit(prior=opened, masks="half", methods="ddnm")
+    assert found.to_dict()["prior"]["weights"] == opened.weights_hash
+    assert prior_facts({"blind": Blind()}, {}) is None
