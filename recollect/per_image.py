@@ -34,9 +34,9 @@ class PerImage:
         joined = {name: _join([getattr(p, name) for p in parts]) for name in parts[0]._rows()}
         return replace(parts[0], **joined)
 
-    def emptied(self, count: int) -> Self:
-        """Room for so many images, with nothing in it yet."""
-        return self._map(lambda rows: rows.emptied(count) if isinstance(rows, PerImage) else _room(rows, count))
+    def room_for(self, count: int) -> Self:
+        """Room for so many images, filled with the first one until others are put there: always valid values."""
+        return self._map(lambda rows: rows.room_for(count) if isinstance(rows, PerImage) else _room(rows, count))
 
     def put(self, index: Tensor, some: Self) -> None:
         """Write these images at these places."""
@@ -57,4 +57,4 @@ def _join(rows: list[Any]) -> Any:
 
 
 def _room(rows: Tensor, count: int) -> Tensor:
-    return rows.new_empty((count, *rows.shape[1:]))
+    return rows[:1].expand(count, *rows.shape[1:]).clone()

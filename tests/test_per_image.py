@@ -67,7 +67,7 @@ def test_moving_takes_everything_along() -> None:
 
 
 def test_images_are_put_in_their_places() -> None:
-    room = outer(0).emptied(4)
+    room = outer(0).room_for(4)
     assert len(room) == 4
     assert room.label == "mine"
     room.put(torch.tensor([3, 0]), outer(7, 8))
@@ -76,7 +76,7 @@ def test_images_are_put_in_their_places() -> None:
 
 
 def test_room_for_fields_that_are_missing() -> None:
-    room = Outer(torch.tensor([1]), None).emptied(2)
+    room = Outer(torch.tensor([1]), None).room_for(2)
     room.put(torch.tensor([1, 0]), Outer(torch.tensor([1, 2]), None))
     assert room.number.tolist() == [2, 1]
     assert room.inner is None

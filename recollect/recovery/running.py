@@ -122,7 +122,7 @@ def work_through(
                 continue
             gone = active[ended]
             rows = Recovery(**{r.name: getattr(gone, r.name) for r in fields(Recovery)}).to("cpu")
-            outcome = rows.emptied(count) if outcome is None else outcome
+            outcome = rows.room_for(count) if outcome is None else outcome
             outcome.put(gone.index.cpu(), rows)
             done += len(ended)
             active = active[running.nonzero()[:, 0]] if len(ended) < len(active) else None
