@@ -72,7 +72,7 @@ def test_measuring_is_in_full_float32_whatever_the_caller_set() -> None:
 
 
 def test_split_products_are_far_closer_to_float64_than_tf32() -> None:
-    network, x = UNet(widths=(16, 32)).cuda(), colour_images().pixels.cuda()
+    network, x = FullyConnected((3, 16, 16), layers=4, width=512).cuda(), colour_images(64).pixels.cuda()
     exact = network.double()(x.double())
     network.float()
     with float32_precision("tf32"):
