@@ -58,7 +58,7 @@ TINY = "tiny-imagenet:{data}/tiny-imagenet-200.zip?per-class=3&seed=42"
 SVHN = "svhn:{data}/svhn?count=50&seed=42"
 CIFAR = "cifar10:{data}/cifar-10-batches-py?count=1000&seed=42"
 CASES = {
-    "quick": Case(lambda s: FullyConnected(s, layers=3, width=64), "", (12, 3, 8, 8), 0.5, 1e-5, 5),
+    "quick": Case(lambda s: FullyConnected(s, layers=3, width=64), "", (12, 3, 8, 8), 0.5, 1e-5, 60),
     "demo": Case(
         lambda s: FullyConnected(s, layers=6, width=512), "photos?count=40&size=32", (40, 3, 32, 32), 0.5, 1e-8, 600
     ),
