@@ -143,8 +143,8 @@ def tables(results: dict[str, Any]) -> str:
         f"CUDA {versions['cuda']}, recollect {versions['recollect']}; {results['date']}",
         table(["case", "images", "image-steps", "(a) one by one", "(b) batched", "(c) recollect", "floor", "in work"],
               [times_row(name, case) for name, case in results["cases"].items()]),
-        table(["case", "(c) / floor", "(c) / in work", "(a) / (c)", "(b) / (c)", "image-steps/s of (a), (b), (c), floor",
-               "peak of (c)", "(c) against (a)", "(c) against (b)"],
+        table(["case", "(c) / floor", "(c) / in work", "(a) / (c)", "(b) / (c)",
+               "image-steps/s of (a), (b), (c), floor", "peak of (c)", "(c) against (a)", "(c) against (b)"],
               [ratio_row(name, case) for name, case in results["cases"].items()]),
     ]  # fmt: skip
     for name, rows in results["growth"].items():
