@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
@@ -11,8 +12,6 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-
-from recollect.recovery.running import Ready
 
 READS_BACK = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 COPIES = {torch.ops.aten._to_copy, torch.ops.aten.copy_}
@@ -23,9 +22,8 @@ note = logging.getLogger(__name__).info
 class Graphs:
     """One graph for each of few batch sizes, captured when first met; none once a capture has failed or differed."""
 
-    def __init__(self, f: Ready, step: Callable[[int], None]) -> None:
-        self._device, self._step = f.device, step
-        self._stream = torch.cuda.Stream(f.device)
+    def __init__(self, device: torch.device) -> None:
+        self._device, self._stream = device, _side_stream(device)
         self._tried, self._usable = False, True
         self.forget()
 
@@ -41,36 +39,34 @@ class Graphs:
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._pool = torch.cuda.graph_pool_handle()  # shared: graphs run one after another and keep nothing inside
 
-    def run(self, size: int, steps: int, state: Tensor) -> int:
-        """Take the steps that graphs can take; returns how many. `state` is the buffer that a step changes."""
-        if not self._usable or steps < 1:
+    def run(self, step: Callable[[], None], state: Tensor, times: int) -> int:
+        """Take the steps that graphs can take; returns how many. `state` is what a step changes."""
+        if not self._usable or times < 1:
             return 0
-        taken = 0
-        if size not in self._graphs:
-            self._capture(size, state[:size])
-            taken = 1
-        if size in self._graphs:
-            for _ in range(steps - taken):
-                self._graphs[size].replay()
-            taken = steps
-        return taken
+        if new := len(state) not in self._graphs:
+            self._capture(step, state)
+        if not self._usable:
+            return 1
+        for _ in range(times - new):
+            self._graphs[len(state)].replay()
+        return times
 
-    def _capture(self, size: int, state: Tensor) -> None:
+    def _capture(self, step: Callable[[], None], state: Tensor) -> None:
         """Take one step eagerly, then capture it and take it again: only a graph with the same outcome is kept."""
         before = state.clone()
         try:
             with self._aside(), nullcontext() if self._tried else NoWaiting():
-                self._step(size)  # also lets libraries set themselves up outside of the capture
+                step()  # also lets libraries set themselves up outside of the capture
         except Waits as waits:
             self._give_up(f"the network waits for the device ({waits})")
             state.copy_(before)
-            self._step(size)
+            step()
             return
         self._tried = True
         after = state.clone()
         graph = torch.cuda.CUDAGraph()
         try:
-            self._record(graph, lambda: self._step(size))
+            self._record(graph, step)
             state.copy_(before)
             graph.replay()
             same = torch.equal(_bits(state), _bits(after))
@@ -80,7 +76,7 @@ class Graphs:
                 self._record(torch.cuda.CUDAGraph(), state.zero_)
             same = False
         if same:
-            self._graphs[size] = graph
+            self._graphs[len(state)] = graph
         else:
             self._give_up("a replay gave other values: the network draws at random, keeps a state or works in place")
             state.copy_(after)
@@ -106,6 +102,16 @@ class Graphs:
         with torch.cuda.stream(self._stream):
             yield
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
+
+
+_streams = threading.local()
+
+
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    """One a thread and device, for good: libraries keep workspaces for every stream they have seen."""
+    if not hasattr(_streams, str(device)):
+        setattr(_streams, str(device), torch.cuda.Stream(device))
+    return getattr(_streams, str(device))
 
 
 class Waits(Exception):

@@ -29,8 +29,8 @@ class ErasureSteps:
     def __init__(self, f: Ready, gamma: float, steps: int) -> None:
         self._f, self._gamma, self._steps = f, gamma, steps
         self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
-        self._rows = 0
-        self._graphs = Graphs(f, self._step) if f.capturable and steps >= FEWEST else None
+        self._buffers = [torch.empty(0)]
+        self._graphs = Graphs(f.device) if f.capturable and steps >= FEWEST else None
 
     def __call__(self, y: Tensor, theta: Erasure) -> Tensor:
         copies = self._copies
@@ -44,9 +44,9 @@ class ErasureSteps:
         self._begin(y, theta, size)
         left = self._steps - 2
         if self._graphs:
-            left -= self._graphs.run(size, left, self._w)
+            left -= self._graphs.run(self._step, self._w, left)
         for _ in range(left):
-            self._step(size)
+            self._step()
         w = self._w[: len(y)]
         v = self._prior(w)
         u = w - v
@@ -54,23 +54,21 @@ class ErasureSteps:
 
     def _begin(self, y: Tensor, theta: Erasure, size: int) -> None:
         """The first w, for v = u = 0, and the three coefficients; rows beyond the images keep what they hold."""
-        if size > self._rows:
-            self._rows = size
-            shape = (size, *y.shape[1:])
-            self._w, self._half, self._of_w, self._of_v, self._of_y = (y.new_zeros(shape) for _ in range(5))
+        if size > len(self._buffers[0]):
+            self._buffers = [y.new_zeros((size, *y.shape[1:])) for _ in range(5)]
             if self._graphs:
                 self._graphs.forget()
+        self._w, self._half, self._of_w, self._of_v, self._of_y = (rows[:size] for rows in self._buffers)
         own = slice(len(y))
         m = self._of_w[own].copy_(theta.keep).mul_(1 / (1 + self._gamma / 2))
         torch.mul(m, -2, out=self._of_v[own]).add_(1)
         torch.mul(m, y, out=self._of_y[own])
         self._w[own] = self._of_y[own]
 
-    def _step(self, size: int) -> None:
-        w, half = self._w[:size], self._half[:size]
-        v = self._prior(w)  # line 8
-        torch.addcmul(self._of_y[:size], self._of_v[:size], v, out=half)  # lines 9 and 6
-        torch.addcmul(half, self._of_w[:size], w, out=w)
+    def _step(self) -> None:
+        v = self._prior(self._w)  # line 8
+        torch.addcmul(self._of_y, self._of_v, v, out=self._half)  # lines 9 and 6
+        torch.addcmul(self._half, self._of_w, self._w, out=self._w)
 
     def _prior(self, w: Tensor) -> Tensor:
         """f(w), with w left as it is: a network that is seen to work in place is given copies."""

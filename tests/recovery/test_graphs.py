@@ -1,5 +1,6 @@
 """Captured steps against eager ones. What needs a CUDA device is run by make test-gpu."""
 
+import gc
 import logging
 from collections.abc import Callable
 
@@ -11,7 +12,6 @@ from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
 from recollect.degradation import all_erased
 from recollect.recovery import graphs
 from recollect.recovery.graphs import Graphs, NoWaiting, Waits
-from recollect.recovery.running import ready
 
 gpu = pytest.mark.gpu
 
@@ -37,8 +37,8 @@ def count_replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     taken: list[int] = []
     run = Graphs.run
 
-    def counted(self: Graphs, size: int, steps: int, state: Tensor) -> int:
-        taken.append(run(self, size, steps, state))
+    def counted(self: Graphs, step: Callable[[], None], state: Tensor, times: int) -> int:
+        taken.append(run(self, step, state, times))
         return taken[-1]
 
     monkeypatch.setattr(Graphs, "run", counted)
@@ -77,11 +77,10 @@ def test_blind_with_batches_that_shrink_and_are_filled_up(chunk: int | None) -> 
 
 @gpu
 def test_sizes_are_few_and_close() -> None:
-    with ready(network("lrelu"), observations(2), None) as made:
-        sizes = Graphs(made, lambda size: None)
-        for n in range(1, 5000):
-            assert n <= sizes.size_for(n) <= max(n + 7, n * 17 // 16)
-        assert len({sizes.size_for(n) for n in range(1, 4097)}) < 120
+    graphs = Graphs(torch.device("cuda", 0))
+    for n in range(1, 5000):
+        assert n <= graphs.size_for(n) <= max(n + 7, n * 17 // 16)
+    assert len({graphs.size_for(n) for n in range(1, 4097)}) < 120
 
 
 class Sampling(nn.Module):
@@ -201,3 +200,16 @@ def test_copies_to_the_host_are_noticed() -> None:
     for move in (Tensor.cpu, lambda x: x.copy_(torch.zeros(3)), lambda x: torch.zeros(3).cuda()):
         with pytest.raises(Waits), NoWaiting():
             move(x)
+
+
+@gpu
+def test_memory_is_free_again_when_a_run_has_ended() -> None:
+    f, y = network("unet"), observations(64)
+    KnownMask()(f, y, mask("block", SHAPE))
+    before = torch.cuda.memory_allocated()
+    gc.disable()  # it must not depend on a collection
+    try:
+        KnownMask()(f, y, mask("block", SHAPE))
+        assert torch.cuda.memory_allocated() == before
+    finally:
+        gc.enable()

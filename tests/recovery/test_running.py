@@ -80,10 +80,8 @@ def test_no_more_than_chunk_images_are_in_work(method: Callable, chunk: int) -> 
 def test_finished_images_leave_and_others_take_their_places(method: Callable) -> None:
     f = Halves()
     recovery = recover(method, f, observations(10), chunk=4)
-    needed = (
-        recovery.steps if method.name == "iterate" else recovery.steps - recovery.rounds
-    )  # not in ADMM's last steps
-    assert sum(f.sizes) == int(needed.sum())  # no work on images that have stopped
+    most = int(recovery.steps.sum())  # no work on images that have stopped, and none for what is not looked at
+    assert most - int(recovery.rounds.sum()) <= sum(f.sizes) <= most
 
 
 @each_method
