@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.paper import RESULTS, WORK
+
 if TYPE_CHECKING:
     from recollect.paper.commands import Options
 
@@ -25,7 +27,6 @@ Work = Annotated[Path, typer.Option(help="Folder of checkpoints and pictures.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")]
 Only = Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Only trainings or cells like this.")]
 Seconds = Annotated[float | None, typer.Option(help="Stop between two cells after this time; the exit code is then 1.")]
-RESULTS, WORK = Path("results/paper"), Path("runs/paper")
 
 
 @app.command("list")

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from recollect.errors import InputError
+from recollect.paper import RESULTS, WORK
 from recollect.paper.catalogue import EXPERIMENTS, experiments_named
 from recollect.paper.document import fill
 from recollect.paper.figures import draw, table_of
@@ -21,7 +22,6 @@ from recollect.paper.scales import FULL, SMALL, Scale, scale_named
 from recollect.sweep import Budget
 
 PAGE = Path("docs/reproduction.md")
-RESULTS, WORK = Path("results/paper"), Path("runs/paper")
 INTERRUPTED, USAGE_ERROR, UNFINISHED = 130, 2, 1
 
 

@@ -59,18 +59,18 @@ def _cifar(count: int) -> ImageSet:
 
 SMALL = Scale(
     name="small",
-    few={"fc10": _photos(24, 16), "fc20": _photos(24, 16), "unet": _photos(6, 12)},
-    many={"fc20": _photos(120, 16), "unet": _photos(30, 12)},
-    width={"fc10": 256, "fc20": 256, "unet": (32, 64)},
-    many_width={"fc20": 256, "unet": (32, 64)},
+    few={"fc10": _photos(24, 12), "fc20": _photos(24, 12), "unet": _photos(6, 12)},
+    many={"fc20": _photos(60, 12), "unet": _photos(30, 12)},
+    width={"fc10": 128, "fc20": 128, "unet": (32, 64)},
+    many_width={"fc20": 128, "unet": (32, 64)},
     seconds={"fc10": 20, "fc20": 30, "unet": 20},
     many_seconds={"fc20": 30, "unet": 20},
     patience=4,
 )
 SMALL_REAL = replace(  # the same sizes with real data, where --data says where it is
     SMALL,
-    few={"fc10": _tiny("tiny24", "count=24&size=16"), "fc20": _tiny("tiny24", "count=24&size=16"), "unet": _svhn(6)},
-    many={"fc20": _tiny("tiny120", "count=120&size=16"), "unet": _cifar(30)},
+    few={"fc10": _tiny("tiny24", "count=24&size=12"), "fc20": _tiny("tiny24", "count=24&size=12"), "unet": _svhn(6)},
+    many={"fc20": _tiny("tiny60", "count=60&size=12"), "unet": _cifar(30)},
 )
 FULL = Scale(
     name="full",

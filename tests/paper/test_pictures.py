@@ -1,0 +1,45 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.auditing.pictures import load_arrays
+from recollect.paper.catalogue import EXPERIMENTS
+from recollect.paper.figures import draw
+from recollect.paper.fitting import Bench
+from recollect.paper.running import run
+from recollect.paper.scales import SMALL
+from tests.paper.making import IMAGES, bench
+
+SCALE = replace(
+    SMALL, few={"fc10": IMAGES}, many={"fc20": IMAGES}, width={"fc10": 32}, many_width={"fc20": 32},
+    seconds={"fc10": 2}, many_seconds={"fc20": 2}, masks=("block", "dust"), table_masks=("block",), patience=1,
+)  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Bench:
+    return bench(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["mask-path", "recovery-path"])
+def test_pictures_are_taken_once_and_drawn(name: str, here: Bench) -> None:
+    told: list[str] = []
+    assert run([EXPERIMENTS[name]], SCALE, here, tell=told.append)
+    assert f"{name}: pictures are in {here.pictures(name)}" in told
+    assert len(draw([EXPERIMENTS[name]], SCALE, here, lambda _: None)) == 2
+    again: list[str] = []
+    assert run([EXPERIMENTS[name]], SCALE, here, tell=again.append)
+    assert len(again) == 1
+
+
+def test_the_last_mask_shown_is_the_methods_and_the_truth_is_the_mask(here: Bench) -> None:
+    run([EXPERIMENTS["mask-path"]], SCALE, here)
+    arrays = load_arrays(here.pictures("mask-path"))
+    assert sorted({key.split("/")[1] for key in arrays}) == ["block", "dust"]
+    truth = arrays["truth/block"]
+    assert truth.shape == (8, 8)
+    assert np.array_equal(truth == 0, (arrays["degraded/block"] == 0).all(-1) | (truth == 0))
+    assert (truth == 0).mean() == 0.25
+    assert arrays["estimates/block"].shape[1:] == (8, 8)
