@@ -13,11 +13,12 @@ from recollect.degradation import Degradation, Erasure, half_kept, odd_ones_kept
 from recollect.errors import InputError
 from recollect.recovery.blind import Blind
 from recollect.recovery.polish import polish
-from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
+from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 from recollect.recovery.running import Autoencoder, mean_square, per_image, ready
 
 EXPLAINED = 1e-4  # an answer that the model moves by less (MSE) needs no other start
 FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
+TOGETHER = 256  # images whose starts are compared at once
 
 Start = Callable[[Tensor], Degradation]
 
@@ -49,6 +50,7 @@ class Refined:
         if self.polish_steps < 1:
             raise InputError(f"At least one polishing step is needed, got {self.polish_steps}.")
 
+    @torch.no_grad()
     def __call__(
         self,
         f: Autoencoder,
@@ -61,18 +63,25 @@ class Refined:
         best, misfit, explained = self._answer(f, y, self.start, self.limit, chunk, trace)
         if progress:
             progress(int(explained.sum()), len(y))
-        tried = self.start(y).fingerprint()[:, None]
+        tried: list[Tensor] = []
         for start in self.restarts if isinstance(best.degradation, Erasure) else ():
-            begun = start(y).fingerprint()[:, None]
-            left = torch.nonzero(~explained & (tried != begun).all(1))[:, 0]
-            tried = torch.cat([tried, begun], 1)
+            begun = torch.cat([start(some).fingerprint() for some in y.split(TOGETHER)])
+            new = torch.stack([begun != earlier for earlier in tried]).all(0) if tried else torch.ones_like(explained)
+            left = torch.nonzero(~explained & new)[:, 0]
+            tried.append(begun)
             if not len(left):
                 continue
-            found, other, good = self._answer(f, y[left], start, self.restart_rounds, chunk, None)
-            spent = best.steps.index_add(0, left, found.steps)
+            watch = _carried_on(trace, left, best.rounds) if trace else None
+            found, other, good = self._answer(f, y[left], start, self.restart_rounds, chunk, watch)
+            rounds, steps = (
+                a.index_add(0, left, b) for a, b in [(best.rounds, found.rounds), (best.steps, found.steps)]
+            )
             better = torch.nonzero(other < misfit[left])[:, 0]
-            best = replace(_put(best, left[better], found[better]), steps=spent)
+            best = replace(_put(best, left[better], found[better]), rounds=rounds, steps=steps)
             misfit[left[better]], explained[left] = other[better], explained[left] | good
+        best = replace(best, rounds=best.rounds + 1)  # the choice is the last round
+        if trace:
+            trace(Snapshot(torch.arange(len(y)), best.rounds, best.estimate, best.degradation))
         if progress:
             progress(len(y), len(y))
         return best
@@ -91,7 +100,7 @@ class Refined:
             blind,
             estimate=theta.paste(x, y) if self.paste else x,
             degradation=Erasure(theta.keep) if isinstance(theta, Erasure) else theta,  # whatever rule found it
-            steps=blind.steps + rested.steps,
+            steps=blind.steps + rested.steps + 1,  # and a look at what the model makes of the answer
             stop=torch.where(fine, rested.stop, blind.stop),
         )
         moved, apart = _moved(f, found.estimate, y, chunk)
@@ -104,6 +113,16 @@ def _moved(f: Autoencoder, x: Tensor, y: Tensor, chunk: int | None) -> tuple[Ten
         outputs = torch.cat([f(part.to(f.device, copy=True)).to(x.device) for part in x.split(f.chunk)])
     apart = (outputs - y).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1)
     return mean_square(outputs - x), apart
+
+
+def _carried_on(trace: Trace, left: Tensor, rounds: Tensor) -> Trace:
+    """The same trace for some of the images, whose rounds are counted on."""
+
+    def watch(shot: Snapshot) -> None:
+        index = left.to(shot.index.device)[shot.index]
+        trace(replace(shot, index=index, round=shot.round + rounds.to(index.device)[index]))
+
+    return watch
 
 
 def _put(into: Recovery, places: Tensor, rows: Recovery) -> Recovery:
