@@ -184,7 +184,7 @@ def run(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """All variants under all masks on training images, and the whole method on control images."""
     f = trained(case, options.cache)
     train = load(case.images)[: options.count]
-    control = load(f"{case.images}&part=control")[:20]
+    control = load(f"{case.images}&part=control")[: options.count // 2]
     rows: dict[str, dict[str, Any]] = {name: {} for name in [*VARIANTS, "control: blind", "control: refined"]}
     for name in options.masks.split(","):
         t = tried(f, case, train, name)

@@ -23,7 +23,7 @@ from recollect.images import Images
 from recollect.models import open_model, probe_model
 from recollect.precision import device_of
 from recollect.records import Record, plain, provenance
-from recollect.recovery import Blind, Iterate
+from recollect.recovery import Blind, Iterate, Refined
 from recollect.scoring import ACCURATE, APPROXIMATE
 from recollect.sources import Duplicates, find_duplicates
 
@@ -183,7 +183,9 @@ def _add_film(
     """A few training images under one mask, round by round, for the methods that go in rounds."""
     train = [p for p in places if p.set == "train"]
     place = next((p for p in train if p.mask == "half"), train[0])
-    moving = {n: plan.method_for(m, place.truth) for n, m in methods.items() if isinstance(m, (Blind, Iterate))}
+    moving = {
+        n: plan.method_for(m, place.truth) for n, m in methods.items() if isinstance(m, (Blind, Iterate, Refined))
+    }
     if not moving:
         return None
     few = place.images[:TRACED]

@@ -53,7 +53,7 @@ def _steps(f: Ready, batch: _InWork, gamma: float, limit: int) -> _InWork:
         v = f(xi + u)
         u = u + xi - v
     finite, steps = all_finite(v), batch.steps + LOOK
-    stop = torch.where(steps >= limit, Stop.LIMIT, Stop.RUNNING)
+    stop = torch.where(steps >= limit, Stop.DONE, Stop.RUNNING)
     stop = torch.where(mean_square(xi - v) < REST, Stop.CONVERGED, stop)
     return replace(
         batch, estimate=torch.where(per_image(finite, xi), xi, batch.estimate), v=v, u=u, rounds=batch.rounds + 1,

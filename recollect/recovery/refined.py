@@ -11,15 +11,36 @@ from torch import Tensor
 
 from recollect.degradation import Degradation, Erasure, half_kept, odd_ones_kept, patches_kept
 from recollect.errors import InputError
+from recollect.per_image import PerImage
 from recollect.recovery.blind import Blind
 from recollect.recovery.polish import polish
-from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
+from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 from recollect.recovery.running import Autoencoder, mean_square, per_image, ready
 
 EXPLAINED = 1e-4  # an answer that the model moves by less (MSE) needs no other start
 FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
+TOGETHER = 256  # images whose starts are compared at once
 
 Start = Callable[[Tensor], Degradation]
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer(PerImage):
+    """What one start led to: how badly the model and y fit it, and whether the model explains it."""
+
+    recovery: Recovery
+    misfit: Tensor
+    explained: Tensor
+
+    def or_better(self, places: Tensor, other: _Answer) -> _Answer:
+        """The better of two answers to the images at `places`; the work on both is counted."""
+        better = torch.nonzero(other.misfit < self.misfit[places])[:, 0]
+        order = torch.arange(len(self), device=places.device)
+        order[places[better]] = len(self) + better
+        best = _Answer.join([self, other])[order]
+        mine, new = self.recovery, other.recovery
+        rounds, steps = mine.rounds.index_add(0, places, new.rounds), mine.steps.index_add(0, places, new.steps)
+        return replace(best, recovery=replace(best.recovery, rounds=rounds, steps=steps))
 
 
 @dataclass(frozen=True)
@@ -49,6 +70,7 @@ class Refined:
         if self.polish_steps < 1:
             raise InputError(f"At least one polishing step is needed, got {self.polish_steps}.")
 
+    @torch.no_grad()
     def __call__(
         self,
         f: Autoencoder,
@@ -58,29 +80,29 @@ class Refined:
         trace: Trace | None = None,
         progress: Progress | None = None,
     ) -> Recovery:
-        best, misfit, explained = self._answer(f, y, self.start, self.limit, chunk, trace)
+        best = self._answer(f, y, self.start, self.limit, chunk, trace)
         if progress:
-            progress(int(explained.sum()), len(y))
-        tried = self.start(y).fingerprint()[:, None]
-        for start in self.restarts if isinstance(best.degradation, Erasure) else ():
-            begun = start(y).fingerprint()[:, None]
-            left = torch.nonzero(~explained & (tried != begun).all(1))[:, 0]
-            tried = torch.cat([tried, begun], 1)
-            if not len(left):
-                continue
-            found, other, good = self._answer(f, y[left], start, self.restart_rounds, chunk, None)
-            spent = best.steps.index_add(0, left, found.steps)
-            better = torch.nonzero(other < misfit[left])[:, 0]
-            best = replace(_put(best, left[better], found[better]), steps=spent)
-            misfit[left[better]], explained[left] = other[better], explained[left] | good
+            progress(int(best.explained.sum()), len(y))
+        tried: list[Tensor] = []
+        for start in self.restarts if isinstance(best.recovery.degradation, Erasure) else ():
+            begun = torch.cat([start(some).fingerprint() for some in y.split(TOGETHER)])
+            known = torch.stack([best.explained, *(begun == earlier for earlier in tried)]).any(0)
+            left = torch.nonzero(~known)[:, 0]
+            tried.append(begun)
+            if len(left):
+                watch = _carried_on(trace, left, best.recovery.rounds) if trace else None
+                best = best.or_better(left, self._answer(f, y[left], start, self.restart_rounds, chunk, watch))
+        chosen = replace(best.recovery, rounds=best.recovery.rounds + 1)  # the choice is the last round
+        if trace:
+            trace(Snapshot(torch.arange(len(y)), chosen.rounds, chosen.estimate, chosen.degradation))
         if progress:
             progress(len(y), len(y))
-        return best
+        return chosen
 
     def _answer(
         self, f: Autoencoder, y: Tensor, start: Start, limit: int, chunk: int | None, trace: Trace | None
-    ) -> tuple[Recovery, Tensor, Tensor]:
-        """One start carried to its end: the answer, its misfit, and whether the model explains it."""
+    ) -> _Answer:
+        """One start carried to its end."""
         blind = Blind(self.gamma, self.steps, limit, start)(f, y, chunk=chunk, trace=trace)
         assert blind.degradation is not None
         theta = blind.degradation.plausible_refit(blind.estimate, y)
@@ -91,11 +113,11 @@ class Refined:
             blind,
             estimate=theta.paste(x, y) if self.paste else x,
             degradation=Erasure(theta.keep) if isinstance(theta, Erasure) else theta,  # whatever rule found it
-            steps=blind.steps + rested.steps,
+            steps=blind.steps + rested.steps + 1,  # and a look at what the model makes of the answer
             stop=torch.where(fine, rested.stop, blind.stop),
         )
         moved, apart = _moved(f, found.estimate, y, chunk)
-        return found, moved + apart, moved < EXPLAINED
+        return _Answer(found, (moved + apart).nan_to_num(torch.inf), moved < EXPLAINED)
 
 
 def _moved(f: Autoencoder, x: Tensor, y: Tensor, chunk: int | None) -> tuple[Tensor, Tensor]:
@@ -106,8 +128,11 @@ def _moved(f: Autoencoder, x: Tensor, y: Tensor, chunk: int | None) -> tuple[Ten
     return mean_square(outputs - x), apart
 
 
-def _put(into: Recovery, places: Tensor, rows: Recovery) -> Recovery:
-    """`into` with some of its images replaced."""
-    order = torch.arange(len(into), device=places.device)
-    order[places] = len(into) + torch.arange(len(rows), device=places.device)
-    return Recovery.join([into, rows])[order]
+def _carried_on(trace: Trace, left: Tensor, rounds: Tensor) -> Trace:
+    """The same trace for some of the images, whose rounds are counted on."""
+
+    def watch(shot: Snapshot) -> None:
+        index = left.to(shot.index.device)[shot.index]
+        trace(replace(shot, index=index, round=shot.round + rounds.to(index.device)[index]))
+
+    return watch

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import recollect
-from recollect import Blind, FullyConnected, Images, InputError
+from recollect import Blind, FullyConnected, Images, InputError, load
 from recollect.auditing import Audit, audit
 from recollect.recovery import Recovery
 from tests.auditing.making import images, pictures, small_audit
@@ -263,3 +263,28 @@ def test_a_model_on_the_gpu_with_images_on_either_side(tmp_path: Path) -> None:
         found = audit(net, train=given, control=images(4, 2), masks="half", attractors=1, out=tmp_path)
     assert "NVIDIA" in found.facts["provenance"]["device"]
     assert json.loads((tmp_path / "audit.json").read_text())["attractors"]
+
+
+def test_fills_stand_beside_the_zero_filled_masks() -> None:
+    """No method is told the fill: the paper's rule fails on noise, refined does not."""
+    stored = load("photos?count=8&size=16")
+    options = {"model": Memorizer(stored.pixels), "given": stored, "control": None, "masks": "block,blur:1"}
+    found = small_audit(**options, fill="zero,noise", methods="blind,refined,known")
+    assert found.masks == ["block", "block+noise", "blur:1"]
+    assert found.rate("train", "block+noise", "refined").value == 1
+    assert found.rate("train", "block+noise", "known").value == 1
+    assert found.rate("train", "block+noise", "blind").value < 0.5
+    assert found.facts["settings"]["masks"]["blur:1"] == "blurred by a Gaussian of 1 pixels"
+
+
+def test_a_blur_is_recovered_and_has_no_mask_to_agree_on(tmp_path: Path) -> None:
+    stored = load("photos?count=8&size=16")
+    options = {"model": Memorizer(stored.pixels), "given": stored, "control": None, "masks": "blur:1,coarse:2"}
+    found = small_audit(**options, methods="blind,refined,known", out=tmp_path)
+    for name in ("blur:1", "coarse:2"):
+        for method in ("blind", "refined", "known"):
+            assert found.rate("train", name, method).value == 1
+        assert found.record("train", name, "blind").mask_accuracy is None
+    assert (tmp_path / "report.html").exists()
+    again = small_audit(**options, methods="blind,refined,known", out=tmp_path)
+    assert [r.key for r in again.records] == [r.key for r in found.records]

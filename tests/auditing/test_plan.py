@@ -8,10 +8,10 @@ import torch
 from PIL import Image
 from torch.utils.data import TensorDataset
 
-from recollect import Blind, FullyConnected, Images, InputError, UNet
+from recollect import Blind, FullyConnected, Images, InputError, KnownMask, UNet
 from recollect.auditing import plan
 from recollect.auditing.tuning import GAMMAS, STARTS
-from recollect.degradation import SIX, all_erased, half_kept
+from recollect.degradation import SIX, Blur, all_erased, half_kept
 from recollect.recovery import ZeroRule
 from tests.auditing.making import images, pictures
 
@@ -200,3 +200,17 @@ def test_methods_that_are_none_are_refused(methods: Any, words: str) -> None:
 
 def test_images_of_another_device_come_to_the_cpu() -> None:
     assert Images.of(pictures(2, 1)).pixels.device.type == "cpu"
+
+
+def test_fills_are_named_with_the_mask_and_have_nothing_to_do_with_a_blur() -> None:
+    places = plan.read_places({"train": images(3, 1)}, {"half": "half", "blur:1": "blur:1"}, 42, ["zero", "noise"])
+    assert [p.mask for p in places] == ["half", "half+noise", "blur:1"]
+    assert plan.method_for(Blind(), places[0].truth) == Blind()
+    assert isinstance(plan.method_for(Blind(), places[2].truth).start(images(3, 1).pixels), Blur)
+    assert plan.method_for(KnownMask(), places[2].truth) == KnownMask()
+
+
+@pytest.mark.parametrize("fill", ["black", "zero,black", "", []])
+def test_a_fill_that_is_none_is_refused(fill: Any) -> None:
+    with pytest.raises(InputError, match=r"no fill .*; choose from zero, constant, noise, images"):
+        plan.read_fills(fill)

@@ -9,16 +9,17 @@ from torch import Tensor, nn
 
 from recollect import Blind, Images, Iterate, KnownMask, Recovery, Stop, UNet, mask, observe
 from recollect.attractors import fixed_point_error, proximal_test
-from recollect.degradation import Erasure, all_erased, half_kept
+from recollect.degradation import Blur, Coarse, Degradation, Erasure, all_erased, half_kept, odd_ones_kept
 from recollect.precision import float32_precision
-from recollect.recovery import running
+from recollect.recovery import Refined, running
 from tests.planted import Memorizer
 
 pytestmark = pytest.mark.gpu
 
 SHAPE = (3, 8, 8)
 METHODS = [Blind(limit=10), Blind(limit=10, gamma=1.0, start=all_erased), KnownMask(), Iterate(limit=30)]
-each_method = pytest.mark.parametrize("method", METHODS, ids=["blind", "blind-empty", "known", "iterate"])
+METHODS += [Refined(limit=10, restart_rounds=4, polish_steps=60)]
+each_method = pytest.mark.parametrize("method", METHODS, ids=["blind", "blind-empty", "known", "iterate", "refined"])
 
 
 def stored(count: int = 20) -> Images:
@@ -76,6 +77,18 @@ def test_the_random_start_and_fingerprints_are_those_of_the_cpu() -> None:
     here, there = half_kept(y), half_kept(y.cuda())
     assert torch.equal(here.keep, there.keep.cpu())
     assert torch.equal(here.fingerprint(), there.fingerprint().cpu())
+
+
+@pytest.mark.parametrize("truth", [Blur(torch.tensor([0.7])), Coarse(torch.tensor([2])), mask("half", SHAPE)])
+def test_degradations_are_those_of_the_cpu(truth: Degradation) -> None:
+    x, z = torch.rand(2, 6, *SHAPE, generator=torch.Generator().manual_seed(0))
+    here, there = truth.expand(x), truth.expand(x).to("cuda")
+    y = here.apply(x)
+    assert torch.allclose(there.apply(x.cuda()).cpu(), y, atol=1e-5)
+    assert torch.allclose(there.prox(z.cuda(), y.cuda(), 0.5).cpu(), here.prox(z, y, 0.5), atol=1e-5)
+    assert torch.equal(there.refit(x.cuda(), y.cuda()).fingerprint().cpu(), here.refit(x, y).fingerprint())
+    start = odd_ones_kept(y.cuda())
+    assert torch.equal(start.keep.cpu(), odd_ones_kept(y).keep)
 
 
 def test_tf32_is_off_while_recovering_and_restored() -> None:

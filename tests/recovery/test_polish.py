@@ -47,9 +47,9 @@ def test_an_image_that_diverges_keeps_its_last_finite_estimate(bad: float) -> No
     assert torch.isfinite(done.estimate).all()
 
 
-def test_one_that_never_rests_is_stopped_at_the_limit() -> None:
+def test_one_that_never_rests_is_done_at_the_limit() -> None:
     moving = torch.rand(1000, 1, 3, 8, 8, generator=torch.Generator().manual_seed(1))
     calls = iter(moving)
     done = polish(lambda x: next(calls).expand_as(x), SEEN.y, SEEN.y, THETA, gamma=0.5, limit=3 * LOOK)
-    assert done.stops == [Stop.LIMIT] * 6
+    assert done.stops == [Stop.DONE] * 6
     assert done.steps.tolist() == [3 * LOOK] * 6

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Blind, Erasure, FullyConnected, InputError, Iterate, KnownMask, Recovery, Stop
-from recollect.recovery import Snapshot, running
+from recollect.recovery import Refined, Snapshot, running
 from tests.networks import Halves, Random
 
 SHAPE = (3, 2, 2)
 TRUTH = Erasure(torch.tensor([[[[True, True], [True, False]]]]))
-METHODS = [Blind(limit=12), KnownMask(), Iterate(limit=40)]
+METHODS = [Blind(limit=12), KnownMask(), Iterate(limit=40), Refined(limit=12, restart_rounds=3, polish_steps=40)]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
 
 
@@ -87,7 +87,10 @@ def test_finished_images_leave_and_others_take_their_places(method: Callable) ->
 @each_method
 def test_many_images_run_through_in_bounded_memory(method: Callable) -> None:
     y = torch.from_numpy(np.random.default_rng(0).random((25_000, 1, 2, 2), np.float32))
-    short = {"blind": Blind(steps=2, limit=3), "known": KnownMask(steps=2), "iterate": Iterate(limit=3)}[method.name]  # type: ignore[attr-defined]
+    few = Refined(steps=2, limit=3, restart_rounds=1, polish_steps=1)
+    short = next(
+        m for m in (Blind(steps=2, limit=3), KnownMask(steps=2), Iterate(limit=3), few) if m.name == method.name
+    )  # type: ignore[attr-defined]
     f = Halves()
     recovery = recover(short, f, y)
     assert recovery.estimate.shape == y.shape

@@ -1,0 +1,56 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import methods_figure, refinement
+from recollect import Blind, FullyConnected, Images, audit
+from tests.planted import Memorizer
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That it runs on a toy, and what it says; never how well."""
+
+    def toy(shape: tuple[int, int, int]) -> FullyConnected:
+        return FullyConnected(shape, layers=2, width=32)
+
+    monkeypatch.setitem(refinement.CASES, "toy", refinement.Case("photos?count=4&size=8", toy, 1e-2, Blind(limit=5)))
+    out = tmp_path / "numbers.json"
+    threads = torch.get_num_threads()
+    refinement.main(
+        ["--cache", str(tmp_path), "--cases", "toy", "--masks", "half", "--json", str(out), "--threads", str(threads)]
+    )
+    rows = json.loads(out.read_text())["cases"]["toy"]["rows"]
+    assert set(rows) == {*refinement.VARIANTS, "control: blind", "control: refined"}
+    assert rows["blind"]["half"]["cost"] == 1
+    assert rows["refined (restarts)"]["half"]["cost"] > 1
+
+
+def test_anderson_mixes_to_the_fixed_point_of_a_linear_map() -> None:
+    """On a linear map of dimension 2, three states determine the fixed point."""
+    matrix, offset = torch.tensor([[0.9, 0.1], [0.0, 0.5]]), torch.tensor([1.0, 2.0])
+    state, states, moves = torch.zeros(1, 2), [], []
+    for _ in range(3):
+        following = state @ matrix.T + offset
+        states, moves = [*states, following], [*moves, following - state]
+        state = following
+    expected = torch.linalg.solve(torch.eye(2) - matrix, offset)
+    assert torch.allclose(refinement._mixed(states, moves)[0], expected, rtol=1e-2)
+
+
+def test_the_figure_is_drawn_from_records(tmp_path: Path) -> None:
+    images = Images(torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
+    audit(
+        Memorizer(images.pixels), train=images, masks="half", fill="zero,noise", methods="blind,known", gamma=0.5,
+        start="random", out=tmp_path / "audit",
+    )  # fmt: skip
+    drawing = tmp_path / "figures" / "methods.svg"
+    command = [sys.executable, methods_figure.__file__, str(tmp_path / "audit"), str(drawing)]
+    subprocess.run(command, check=True)
+    text = drawing.read_text()
+    assert "<svg" in text
+    assert "erased pixels hold noise" in text  # matplotlib names each text in a comment
