@@ -1,4 +1,5 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 import torch
@@ -102,9 +103,10 @@ def test_outputs_are_checked() -> None:
         apply_checked(lambda x: x.to("meta"), x)
 
 
-def test_a_method_of_a_module_is_judged_as_the_module() -> None:
+@pytest.mark.parametrize("of", [lambda n: n.forward, lambda n: partial(n), lambda n: partial(partial(n.forward), 1)])
+def test_a_method_of_a_module_is_judged_as_the_module(of: Callable[[nn.Module], object]) -> None:
     network = nn.Sequential(nn.Dropout(0.5))
-    with as_judged(network.forward):
+    with as_judged(of(network)):
         assert not network[0].training
     assert network.training
     assert network[0].training

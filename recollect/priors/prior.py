@@ -18,8 +18,6 @@ PREDICTIONS = ("epsilon", "v_prediction", "sample")  # what a network may give b
 class Prior(nn.Module):
     """e(x, t): the noise in images x, whose clean values lie in [-1, 1], at time step t."""
 
-    alphas_cumprod: Tensor
-
     def __init__(self, network: Any, scheduler: Any, name: str, card: Card | None = None) -> None:
         super().__init__()
         self.network, self.name, self.card = network, name, card
@@ -27,7 +25,7 @@ class Prior(nn.Module):
         self.prediction = scheduler.config.get("prediction_type", "epsilon")
         if self.prediction not in PREDICTIONS:
             raise InputError(f"The prior {name} predicts {self.prediction!r}; known are {', '.join(PREDICTIONS)}.")
-        self.register_buffer("alphas_cumprod", scheduler.alphas_cumprod.double(), persistent=False)
+        self.alphas_cumprod = scheduler.alphas_cumprod.double().cpu()  # no buffer: read on the CPU, one at a time
 
     def forward(self, x: Tensor, t: int) -> Tensor:
         out = self.network(x, t, return_dict=False)[0]

@@ -15,10 +15,10 @@ from recollect.recovery import DDNM
 
 
 def draw_samples(prior: Prior, count: int, steps: int = 100) -> Tensor:
-    """Images in [0, 1] from nothing: DDNM with every pixel erased."""
+    """Images in [0, 1] from nothing: DDNM with every pixel erased, and no fresh noise, which would blur them."""
     numbers = torch.linspace(0, 1, count).view(-1, 1, 1, 1)  # erased like all else, they only give each its own draw
     y = numbers.expand(count, *prior.shape).contiguous()
-    found = DDNM(prior, steps=steps)(None, y, all_erased(y))  # type: ignore[arg-type]  # there is no autoencoder
+    found = DDNM(prior, steps=steps, eta=0.0)(None, y, all_erased(y))
     return found.estimate.clamp(0, 1)
 
 

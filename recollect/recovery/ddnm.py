@@ -52,10 +52,11 @@ def ddnm(
 ) -> Tensor:
     """Restore images y in [-1, 1], known where `keep` is, from pure noise drawn by `draws`, one an image."""
     size = Resizing(y.shape[2:], e.shape[1:], y)
-    a = _signal(e.alphas_cumprod, steps).tolist()
+    times = time_steps(len(e.alphas_cumprod), steps)
+    a = [*e.alphas_cumprod[times].tolist(), 1.0]
     x = _normal(draws, (y.shape[1], *e.shape[1:]), y)
     x0 = torch.zeros_like(x)
-    for i, t in enumerate(time_steps(len(e.alphas_cumprod), steps)):
+    for i, t in enumerate(times):
         noise = e(x, t)
         x0 = (x - (1 - a[i]) ** 0.5 * noise) / a[i] ** 0.5
         x0 = x0.clamp(-1, 1) if clip else x0
@@ -69,12 +70,6 @@ def ddnm(
 def time_steps(length: int, steps: int) -> list[int]:
     """`steps` evenly spaced of the `length` time steps that the prior was trained on, the noisiest first."""
     return [length * i // steps for i in reversed(range(steps))]
-
-
-def _signal(alphas_cumprod: Tensor, steps: int) -> Tensor:
-    """a_t at each of the steps, and the 1 that follows the last."""
-    chosen = alphas_cumprod.detach().double().cpu()[time_steps(len(alphas_cumprod), steps)]
-    return torch.cat([chosen, torch.ones(1, dtype=torch.float64)])
 
 
 def _normal(draws: Sequence[np.random.Generator], shape: Sequence[int], like: Tensor) -> Tensor:
@@ -93,6 +88,7 @@ class DDNM:
     prior: NoisePredictor
     steps: int = 100
     eta: float = 0.85
+    average: int = 1  # restorations of each image whose mean is taken: one is a draw, many come near the best guess
     clip: bool = False  # keep the estimate of the clean image in its range at every step
     seed: int = 42
 
@@ -108,12 +104,14 @@ class DDNM:
         length = len(self.prior.alphas_cumprod)
         if not isinstance(self.steps, int) or not 1 <= self.steps <= length:
             raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps}.")
+        if not isinstance(self.average, int) or self.average < 1:
+            raise InputError(f"average is a number of restorations, 1 or more; got {self.average}.")
         if not 0 <= self.eta <= 1:
             raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta}.")
 
     def __call__(
         self,
-        f: Autoencoder,  # noqa: ARG002  # never called: this is what shows that a recovery is not the model's memory
+        f: Autoencoder | None,  # noqa: ARG002  # like every method's, but never called: that is its point
         y: Tensor,
         truth: Erasure,
         *,
@@ -139,8 +137,10 @@ class DDNM:
         assert isinstance(truth, Erasure)
         draws = list(own_draws(y, self.seed))
         known = (2 * y - 1).to(self._blank(y).dtype)
-        x = ddnm(self.prior, known, truth.keep, draws, steps=self.steps, eta=self.eta, clip=self.clip)
-        x = (x.to(y.dtype) + 1) / 2
+        x = torch.zeros_like(y)
+        for _ in range(self.average):  # the draws go on from one to the next
+            x += ddnm(self.prior, known, truth.keep, draws, steps=self.steps, eta=self.eta, clip=self.clip)
+        x = (x / self.average + 1) / 2
         finite = all_finite(x)
         x = torch.where(per_image(finite, x), x, y)
         return replace(
