@@ -33,8 +33,8 @@ def main() -> None:
     if prior:
         known = prior.card.overlap(images) if prior.card else "unknown"
         print(f"prior: {prior}, trained on {prior.card.trained_on if prior.card else 'unknown'}; among these: {known}")
-    settings = list(itertools.product(options.steps, options.eta, options.average)) if prior else []
-    methods = {f"{n} x {s} steps, eta {e:g}": DDNM(prior, s, e, n, clip=options.clip) for s, e, n in settings}
+    settings = list(itertools.product(options.steps, options.eta)) if prior else []
+    methods = {f"ddnm, {s} steps, eta {e:g}": DDNM(prior, s, e, clip=options.clip) for s, e in settings}
     names = [*methods, *(["biharmonic"] if "biharmonic" in options.methods else [])]
     print(f"{'mean PSNR (dB)':16}" + "".join(f"{name:>28}" for name in names))
     restored: dict[str, np.ndarray] = {}
@@ -60,7 +60,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--masks", default=",".join(SIX))
     parser.add_argument("--steps", type=int, nargs="+", default=[100])
     parser.add_argument("--eta", type=float, nargs="+", default=[0.85])
-    parser.add_argument("--average", type=int, nargs="+", default=[1], help="restorations whose mean is taken")
     parser.add_argument("--clip", action="store_true", help="clip the clean estimate at every step")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--save", type=Path, help="write what was restored to this .npz")

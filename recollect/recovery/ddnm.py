@@ -88,7 +88,6 @@ class DDNM:
     prior: NoisePredictor
     steps: int = 100
     eta: float = 0.85
-    average: int = 1  # restorations of each image whose mean is taken: one is a draw, many come near the best guess
     clip: bool = False  # keep the estimate of the clean image in its range at every step
     seed: int = 42
 
@@ -104,8 +103,6 @@ class DDNM:
         length = len(self.prior.alphas_cumprod)
         if not isinstance(self.steps, int) or not 1 <= self.steps <= length:
             raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps}.")
-        if not isinstance(self.average, int) or self.average < 1:
-            raise InputError(f"average is a number of restorations, 1 or more; got {self.average}.")
         if not 0 <= self.eta <= 1:
             raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta}.")
 
@@ -137,10 +134,8 @@ class DDNM:
         assert isinstance(truth, Erasure)
         draws = list(own_draws(y, self.seed))
         known = (2 * y - 1).to(self._blank(y).dtype)
-        x = torch.zeros_like(y)
-        for _ in range(self.average):  # the draws go on from one to the next
-            x += ddnm(self.prior, known, truth.keep, draws, steps=self.steps, eta=self.eta, clip=self.clip)
-        x = (x / self.average + 1) / 2
+        x = ddnm(self.prior, known, truth.keep, draws, steps=self.steps, eta=self.eta, clip=self.clip)
+        x = (x.to(y.dtype) + 1) / 2
         finite = all_finite(x)
         x = torch.where(per_image(finite, x), x, y)
         return replace(

@@ -90,14 +90,6 @@ def test_where_they_say_nothing_the_rest_is_drawn_around_the_priors_mean(eta: fl
     assert bool((expected < 0.9 * own).all()) if eta else torch.allclose(expected, own, rtol=0.02)
 
 
-def test_the_mean_of_several_restorations_spreads_less() -> None:
-    prior = GaussianPrior.independent((1, 2, 4))
-    x, truth = prior.sample(1000), mask("half", (1, 2, 4))
-    one, four = (restored(DDNM(prior, steps=50, eta=0.0, average=n), x, truth)[:, :, 1] for n in (1, 4))
-    assert torch.allclose(four.std(0), one.std(0) / 2, rtol=0.15)
-    assert torch.allclose(four.mean(0), one.mean(0), atol=0.05)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_kept_values_end_exactly_as_they_were(dtype: torch.dtype) -> None:
     x = torch.rand(5, *SHAPE, dtype=dtype, generator=torch.Generator().manual_seed(1))
@@ -115,7 +107,7 @@ def test_kept_values_end_exactly_as_they_were(dtype: torch.dtype) -> None:
 def test_an_image_has_the_same_result_in_every_company() -> None:
     prior = GaussianPrior.low_rank(SHAPE, 6)
     x, truth = prior.sample(7).float(), random_mask(0.7, SHAPE, count=7, seed=5)
-    method = DDNM(prior, steps=20, average=2)
+    method = DDNM(prior, steps=20)
     together = restored(method, x, truth)
     assert torch.allclose(together, restored(method, x, truth, chunk=3), atol=1e-6)
     order = torch.tensor([3, 0, 6, 1, 5, 2, 4])
@@ -199,8 +191,6 @@ def test_settings_that_cannot_be_run_with_are_refused() -> None:
     for steps in (0, 51):
         with pytest.raises(InputError, match=f"from 1 to the prior's 50 time steps, got {steps}"):
             DDNM(prior, steps=steps)
-    with pytest.raises(InputError, match="average is a number of restorations, 1 or more; got 0"):
-        DDNM(prior, steps=5, average=0)
     for eta in (-0.1, 1.5, math.nan):
         with pytest.raises(InputError, match="eta is the share of fresh noise"):
             DDNM(prior, steps=5, eta=eta)
