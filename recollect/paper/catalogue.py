@@ -7,6 +7,7 @@ from recollect.paper import (
     accurate,
     approximate,
     control,
+    ddnm,
     mask_path,
     moderate_fc,
     moderate_unet,
@@ -22,7 +23,7 @@ from recollect.paper.experiment import Experiment
 
 _MODULES = (
     training, accurate, approximate, psnr, thresholds, control, moderate_fc, moderate_unet, noise,
-    mask_path, recovery_path, near_threshold, theorem_1,
+    mask_path, recovery_path, near_threshold, ddnm, theorem_1,
 )  # fmt: skip
 EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.id: module.EXPERIMENT for module in _MODULES}
 

@@ -38,6 +38,7 @@ class Pictures:
     fit: Callable[[Scale], Fit]
     take: Callable[[Bench, Scale, Fit], Arrays]
     draw: Callable[[Arrays], Figure]
+    needs_prior: bool = False  # a diffusion model, so diffusers
 
 
 @dataclass(frozen=True)

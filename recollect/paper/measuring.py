@@ -15,8 +15,9 @@ from recollect.degradation import Observation, mask, observe
 from recollect.images import Images
 from recollect.paper.experiment import Experiment
 from recollect.paper.fitting import Bench, finished, train
-from recollect.paper.plan import SEED, Cell, Fit
+from recollect.paper.plan import GENERIC, SEED, Cell, Fit
 from recollect.paper.scales import Scale
+from recollect.priors import can_open_priors
 from recollect.records import Record, provenance
 from recollect.sweep import Budget
 
@@ -32,6 +33,9 @@ class Measure:
     def __call__(self, budget: Budget) -> Iterator[str]:
         results = self.bench.results
         pending = [cell for cell in self.cells if results.missing(cell)]
+        if not can_open_priors() and any(not cell.sees_network for cell in pending):
+            pending = [cell for cell in pending if cell.sees_network]
+            yield f"{self.fit.name}: {GENERIC} is left out here, since it needs diffusers"
         done = results.training(self.fit)
         if not pending and done and done["finished"]:
             return
@@ -51,7 +55,9 @@ class Measure:
                     seen = {place: self._observe(cell)}  # only one: large sets take gigabytes
                 images = self._sets[cell.set]
                 where = {**about, "images": {"hash": images.hash, "count": len(images)}}
-                record, _ = measure(f, images, seen[place], cell.settled_method(), cell.identity, cell.settings, where)
+                record, _ = measure(
+                    f, images, seen[place], cell.settled_method(self.bench.device), cell.identity, cell.settings, where
+                )
                 self.bench.results.add(record)
                 yield describe(record)
 
@@ -81,6 +87,9 @@ class TakePictures:
     def __call__(self, budget: Budget) -> Iterator[str]:
         pictures, path = self.experiment.pictures, self.bench.pictures(self.experiment.id)
         if pictures is None or path.exists():
+            return
+        if pictures.needs_prior and not can_open_priors():
+            yield f"{self.experiment.id}: left out here, since it needs diffusers"
             return
         fit = pictures.fit(self.scale)
         if not finished(self.bench, fit):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from recollect.paper.experiment import Experiment
-from recollect.paper.plan import Cell
+from recollect.paper.plan import GENERIC, Cell
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
 from recollect.paper.tables import against_paper
 from recollect.scoring import APPROXIMATE
 
-METHODS = ("iterate", "blind", "known", "refined", "known-400")
+METHODS = ("iterate", "blind", "known", "refined", "known-400", GENERIC)
 NETWORKS = (("softplus", "muon"), ("softplus", "adam"), ("lrelu", "muon"), ("prelu", "muon"))
 # Approximate recovery, percent, on the paper's three masks; its table is of Softplus alone.
 PAPER = {"iterate": (0.6, 10.2, 1.2), "blind": (50.3, 75.9, 22.9), "known": (59.3, 86.2, 28.8)}

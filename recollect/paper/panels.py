@@ -54,9 +54,15 @@ def mean_psnr(record: Record) -> tuple[float, float, float]:
 def against_loss(results: Results, cells: Iterable[Cell], read: Reading) -> Panel:
     """A line a method over the train loss that was measured; what has no record is left out."""
     lines: dict[str, list[Dot]] = {}
+    level: dict[str, tuple[float, float, float]] = {}  # of methods that see no network: the same at every loss
     for cell in cells:
         if record := results.best_of(cell):
-            lines.setdefault(cell.method, []).append(Dot(record.provenance["train_loss"], *read(record)))
+            if cell.sees_network:
+                lines.setdefault(cell.method, []).append(Dot(record.provenance["train_loss"], *read(record)))
+            else:
+                level[cell.method] = read(record)
+    losses = {dot.x for dots in lines.values() for dot in dots}
+    lines |= {method: [Dot(loss, *value) for loss in losses] for method, value in level.items()}
     return Panel({method: sorted(dots, key=lambda dot: -dot.x) for method, dots in lines.items()})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from recollect.paper.panels import Reading, against_loss
-from recollect.paper.plan import Cell, Fit
+from recollect.paper.plan import GENERIC, Cell, Fit
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
 from recollect.paper.tables import network_name
@@ -37,8 +37,13 @@ def cells(scale: Scale) -> list[Cell]:
         for fit in fits(scale)
         for loss in reversed(fit.milestones)
         for mask in scale.masks
-        for method in (*METHODS, *(BEYOND if loss == fit.milestones[-1] else ()))
+        for method in (METHODS if loss > fit.milestones[-1] else last_methods(fit))
     ]
+
+
+def last_methods(fit: Fit) -> tuple[str, ...]:
+    """The methods at the last train loss; the generic prior is of the size of the U-Nets' images."""
+    return (*METHODS, *BEYOND, *((GENERIC,) if fit.kind == "unet" else ()))
 
 
 def figures(scale: Scale, results: Results, name: str, read: Reading, y: Axis) -> dict[str, Figure]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from recollect.auditing.plan import papers_blind, settle_methods
 from recollect.autoencoders import FullyConnected, UNet
 from recollect.errors import InputError
+from recollect.priors import BUNDLED, bundled
 from recollect.records import cell_key, plain
+from recollect.recovery import DDNM
 
 SEED = 42  # of every experiment in the paper
+GENERIC = "ddnm"  # the method that never sees a network: one record serves all networks fitted to the same images
 
 
 @dataclass(frozen=True)
@@ -83,24 +90,43 @@ class Cell:
     @property
     def identity(self) -> dict[str, Any]:
         """What tells this cell from others; its words are the beginning of the record's file name."""
-        words = {"training": self.fit.name, "loss": self.loss_name, "set": self.set, "mask": self.mask}
-        return words | {"method": self.method} | ({"noise": self.noise_std} if self.noise_std else {})
+        seen = {"training": self.fit.name, "loss": self.loss_name} if self.sees_network else {}
+        words = {"set": self.set, "mask": self.mask, "method": self.method}
+        images = {} if self.sees_network else {"images": self.fit.images.name}
+        return seen | images | words | ({"noise": self.noise_std} if self.noise_std else {})
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that decides the numbers, known before anything is computed: a record can be looked for."""
+        if not self.sees_network:
+            images = {"images": self.fit.images.spelled}
+            return {**images, "method": generic_settings(), "noise_std": self.noise_std, "seed": SEED}
         method = self.settled_method()
-        fields = {"kind": type(method).__name__, **plain(method)}
-        return {"fit": self.fit.identity, "method": fields, "noise_std": self.noise_std, "seed": SEED}
+        settled = {"kind": type(method).__name__, **plain(method)}
+        return {"fit": self.fit.identity, "method": settled, "noise_std": self.noise_std, "seed": SEED}
 
     @property
     def key(self) -> str:
         return cell_key(self.identity, self.settings)
 
-    def settled_method(self) -> Any:
+    @property
+    def sees_network(self) -> bool:
+        return self.method != GENERIC
+
+    def settled_method(self, device: torch.device | str = "cpu") -> Any:
         """The method that is meant, with the paper's settings for this network."""
+        if not self.sees_network:
+            return DDNM(bundled(device), seed=SEED)
         blind = papers_blind(self.fit.layers, self.fit.activation, self.noise_std)
         return settle_methods({self.method: self.method}, blind, self.noise_std)[self.method]
 
     def __str__(self) -> str:
         return " ".join(map(str, self.identity.values()))
+
+
+@cache
+def generic_settings() -> dict[str, Any]:
+    """The generic method's, from its class and the file of its prior: known where no prior can be opened."""
+    own = {f.name: f.default for f in fields(DDNM) if f.name not in ("prior", "seed")}
+    weights = b"".join(path.read_bytes() for path in sorted(BUNDLED.glob("*.safetensors")))
+    return {"kind": DDNM.__name__, **own, "prior": f"{BUNDLED.name} {hashlib.sha256(weights).hexdigest()[:12]}"}

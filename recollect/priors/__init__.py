@@ -2,8 +2,12 @@
 
 from recollect.priors.card import Card, Overlap, without
 from recollect.priors.learning import PriorRecipe
-from recollect.priors.opening import bundled, open_prior
+from recollect.priors.network import can_open_priors
+from recollect.priors.opening import BUNDLED, bundled, open_prior
 from recollect.priors.prior import Prior
 from recollect.priors.training import train_prior
 
-__all__ = ["Card", "Overlap", "Prior", "PriorRecipe", "bundled", "open_prior", "train_prior", "without"]
+__all__ = [
+    "BUNDLED", "Card", "Overlap", "Prior", "PriorRecipe", "bundled", "can_open_priors", "open_prior", "train_prior",
+    "without",
+]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -23,6 +24,11 @@ def diffusers() -> Any:
         raise InputError(
             f"A diffusion prior needs diffusers, and {missing} is not installed: pip install 'recollect[diffusion]'."
         ) from None
+
+
+def can_open_priors() -> bool:
+    """Whether diffusers is installed; it is not imported to find out."""
+    return find_spec("diffusers") is not None
 
 
 def make_network(channels: int, size: int, widths: tuple[int, ...] = WIDTHS, seed: int = 42) -> Any:

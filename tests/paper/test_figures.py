@@ -16,7 +16,7 @@ from recollect.paper.scales import FULL, SMALL
 from tests.paper.making import made_up
 
 ERRORS = {"iterate": [1e-1, 1e-1, 1e-5, 1e-9], "blind": [1e-1, 1e-5, 1e-9, 1e-9], "known": [1e-9] * 4}
-ERRORS |= {"refined": [1e-9] * 4, "known-400": [1e-9] * 4}
+ERRORS |= {"refined": [1e-9] * 4, "known-400": [1e-9] * 4, "ddnm": [1e-1] * 4}
 
 
 def bench(folder: Path) -> Bench:
@@ -55,8 +55,8 @@ def test_the_rates_in_a_table_are_those_of_the_records(tmp_path: Path) -> None:
     made_up(bench(tmp_path).results, accurate.EXPERIMENT.cells(SMALL), ERRORS)
     text = table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
     assert "| FC-10 LReLU | adam | 1.0e-08 | 25 / 50 / 100 / 100 / 100 |" in text
-    assert "| paper | not said | 78 | 4 |" in text
-    assert "| U-Net Softplus | muon | 50 (15 to 85) | 25 (5 to 70) |" in text
+    assert "| paper | not said | 78 | 4 | 0 |" in text
+    assert "| U-Net Softplus | muon | 50 (15 to 85) | 25 (5 to 70) | 0 (0 to 49) |" in text
     assert "in 300 of 300 places" in text
 
 

@@ -78,3 +78,22 @@ def test_two_trainings_of_one_name_do_not_exist() -> None:
     for scale in (SMALL, FULL, scale_named("small", "data")):
         fits = {fit for e in EXPERIMENTS.values() for fit in e.fits(scale)}
         assert len({fit.name for fit in fits}) == len(fits)
+
+
+def test_the_generic_method_has_one_record_for_all_networks_of_the_same_images() -> None:
+    lrelu, softplus = (FULL.perfect("unet", activation, "muon") for activation in ("lrelu", "softplus"))
+    keys = {Cell(fit, loss, "train", "dust", "ddnm").key for fit in (lrelu, softplus) for loss in (1e-4, 1e-8)}
+    assert len(keys) == 1
+    assert "svhn50" in keys.pop()
+    assert len({Cell(lrelu, 1e-8, "train", mask, "ddnm").key for mask in ("block", "dust")}) == 2
+
+
+def test_what_is_looked_for_is_what_the_generic_method_is_set_to() -> None:
+    """The settings are spelled out so that a record can be found where no prior can be opened."""
+    pytest.importorskip("diffusers")
+    cell = Cell(FULL.perfect("unet", "softplus", "muon"), 1e-8, "train", "dust", "ddnm")
+    method = cell.settled_method()
+    looked_for = dict(cell.settings["method"])
+    assert looked_for.pop("kind") == type(method).__name__
+    assert looked_for.pop("prior").startswith("cifar10-32 ")
+    assert {name: getattr(method, name) for name in looked_for} == looked_for
