@@ -65,10 +65,11 @@ def _hash_rows(values: Tensor) -> Tensor:
     octets = torch.nn.functional.pad(octets, (0, -octets.shape[1] % 8))
     words = octets.contiguous().view(torch.int64) * -7046029254386353131  # spreads bits upwards ...
     words = words ^ (words >> 32)  # ... and folds them down, so that no bit is lost in the product below
-    return (words * _weights(words.shape[1]).to(words.device)).sum(1)
+    return (words * _weights(words.shape[1], words.device)).sum(1)
 
 
 @lru_cache(maxsize=8)
-def _weights(count: int) -> Tensor:
+def _weights(count: int, device: torch.device) -> Tensor:
+    """Odd numbers, the same everywhere; kept on the device, since a transfer would wait for it every round."""
     info = np.iinfo(np.int64)
-    return torch.from_numpy(np.random.default_rng(0).integers(info.min, info.max, count) | 1)
+    return torch.from_numpy(np.random.default_rng(0).integers(info.min, info.max, count) | 1).to(device)

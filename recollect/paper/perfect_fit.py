@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recollect.paper.drawing import Axis
 
 METHODS = ("iterate", "blind", "known")
-BEYOND = ("refined", "known-400")  # not the paper's; at its last train loss alone
+BEYOND = ("refined", "known-400")  # not the paper's
 NETWORKS = (("fc10", "lrelu"), ("fc10", "prelu"), ("unet", "lrelu"), ("unet", "prelu"), ("unet", "softplus"))
 # The paper does not name its optimizer, and it changes what is memorized: each network is shown for both.
 USUAL = {"fc10": "adam", "fc20": "adam", "unet": "muon"}
@@ -31,19 +31,20 @@ def fits(scale: Scale, kinds: Iterable[str] = ("fc10", "unet")) -> list[Fit]:
 
 
 def cells(scale: Scale) -> list[Cell]:
-    """Every network at every train loss, under every mask, by every method of the paper."""
+    """Every network at every train loss, under every mask, by every method."""
     return [
         Cell(fit, loss, "train", mask, method)
         for fit in fits(scale)
         for loss in reversed(fit.milestones)
         for mask in scale.masks
-        for method in (METHODS if loss > fit.milestones[-1] else last_methods(fit))
+        for method in methods(fit, loss)
     ]
 
 
-def last_methods(fit: Fit) -> tuple[str, ...]:
-    """The methods at the last train loss; the generic prior is of the size of the U-Nets' images."""
-    return (*METHODS, *BEYOND, *((GENERIC,) if fit.kind == "unet" else ()))
+def methods(fit: Fit, loss: float) -> tuple[str, ...]:
+    """The generic method only once, since it is the same at every loss, and where the prior has the images' size."""
+    generic = fit.kind == "unet" and loss == fit.milestones[-1]
+    return (*METHODS, *BEYOND, *((GENERIC,) if generic else ()))
 
 
 def figures(scale: Scale, results: Results, name: str, read: Reading, y: Axis) -> dict[str, Figure]:

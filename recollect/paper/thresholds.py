@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from recollect.paper.experiment import Experiment
 from recollect.paper.panels import against_threshold
-from recollect.paper.perfect_fit import fits, last_methods
+from recollect.paper.perfect_fit import fits, methods
 from recollect.paper.plan import Cell
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
@@ -20,7 +20,7 @@ def cells(scale: Scale) -> list[Cell]:
     return [
         Cell(fit, fit.milestones[-1], "train", scale.masks[-1], method)
         for fit in fits(scale, ("unet",))
-        for method in last_methods(fit)
+        for method in methods(fit, fit.milestones[-1])
     ]
 
 

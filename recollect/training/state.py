@@ -122,8 +122,8 @@ def identity(run: Run) -> dict[str, Any]:
 def _differences(was: Any, now: Any) -> str:
     """Which settings differ, in brackets; hashes would tell nobody anything."""
     if isinstance(was, dict) and isinstance(now, dict):
-        names = [n for n in {**was, **now} if was.get(n) != now.get(n)]
-        return f" ({', '.join(f'{n} {was.get(n)}, now {now.get(n)}' for n in names)})"
+        pairs = {n: (was.get(n, "not set"), now.get(n, "not set")) for n in {**was, **now}}
+        return f" ({', '.join(f'{n} {a}, now {b}' for n, (a, b) in pairs.items() if a != b)})"
     return f" ({was}, now {now})" if len(str(was)) < 20 else ""
 
 

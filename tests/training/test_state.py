@@ -19,7 +19,7 @@ from recollect import records as records_module
 from recollect.checkpoints import load_checkpoint, read_tensors, write_tensors
 from recollect.training import MILESTONES, Recipe, Training
 from recollect.training import run as run_module
-from recollect.training.state import FILE
+from recollect.training.state import FILE, _differences
 from tests.training.small import RECIPE, loss_of, small_images, small_network, train, vector
 
 RECIPES = {
@@ -279,3 +279,7 @@ def test_a_disk_that_fills_up_keeps_what_there_was(tmp_path: Path, monkeypatch: 
     assert (tmp_path / FILE).read_bytes() == state
     after: Training = train(tmp_path, max_steps=300, milestones=(5e-2,))
     assert after.loss == before.loss
+
+
+def test_a_setting_that_an_earlier_version_did_not_have_is_named() -> None:
+    assert _differences({"rate": 1.0}, {"rate": 1.0, "fall": None}) == " (fall not set, now None)"
