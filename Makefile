@@ -38,7 +38,7 @@ format: $(READY) ## Format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 docs: $(READY) ## Build these pages and the API reference as a site, in site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "The site: site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "The site: site/index.html"
 
 hooks: $(READY) ## Have git check style and types before each commit
 	@$(BIN)/pre-commit install

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +14,34 @@ import recollect
 ROOT = Path(__file__).parents[2]
 
 
+def build(pages: Path, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """As `make docs` does; never with --quiet, which makes mkdocs count no warnings."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, cwd=pages, env=environment, capture_output=True, text=True, check=False)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    done = build(ROOT, folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    shutil.copytree(ROOT / "docs", pages / "docs")
+    for name in ("mkdocs.yml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "NOTATION.md"):
+        shutil.copy(ROOT / name, pages)
+    for name in ("results", "recollect"):
+        (pages / name).symlink_to(ROOT / name)
+    with (pages / "docs" / "limits.md").open("a") as page:
+        page.write("\n[lost](nowhere.md)\n")
+    done = build(pages, tmp_path / "site")
+    assert done.returncode != 0
+    assert "nowhere.md" in done.stderr
+    assert done.stderr.count("WARNING") == 1
 
 
 def test_links_between_pages_lead_to_pages(site: Path) -> None:
