@@ -6,6 +6,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from recollect.version import __version__
+
 ROOT = Path(__file__).parents[2]
 RUN = ("tutorial", "own-model", "adding-a-degradation", "adding-a-method", "paper")
 WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
@@ -70,3 +72,7 @@ def test_the_paper_explained() -> None:
 def test_links_to_files_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_citation_names_this_version() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
