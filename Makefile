@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-slow test-gpu lint types format clean
+.PHONY: help demo test test-slow test-gpu lint types format docs hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -37,5 +37,11 @@ types: $(READY) ## Check types
 format: $(READY) ## Format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+docs: $(READY) ## Build these pages and the API reference as a site, in site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "The site: site/index.html"
+
+hooks: $(READY) ## Have git check style and types before each commit
+	@$(BIN)/pre-commit install
+
+clean: ## Remove the virtual environment, caches and the site
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build site *.egg-info

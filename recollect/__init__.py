@@ -9,7 +9,7 @@ from recollect.autoencoders import FullyConnected, TiedTwoLayer, UNet
 from recollect.degradation import Degradation, Erasure, Observation, mask, observe
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.recovery import Blind, Iterate, KnownMask, Recovery, Stop
+from recollect.recovery import Blind, Iterate, KnownMask, Recovery, Refined, Stop
 from recollect.scoring import Score, mask_agreement
 from recollect.version import __version__
 
@@ -45,6 +45,7 @@ __all__ = [
     "KnownMask",
     "Observation",
     "Recovery",
+    "Refined",
     "Score",
     "Stop",
     "TiedTwoLayer",

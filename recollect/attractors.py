@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged
+from recollect.precision import apply_checked, as_judged, check_dtype
 
 Autoencoder = Callable[[Tensor], Tensor]
 DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, only products with it
@@ -18,7 +18,7 @@ DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, o
 
 def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
     """Per image the MSE between it and its image under f: zero at a fixed point."""
-    _check_tensor(images)
+    _check_given(f, images)
     with torch.no_grad(), as_judged(f):
         moved = apply_checked(f, images.clone()).double() - images.double()
     return moved.flatten(1).square().mean(1)
@@ -82,6 +82,8 @@ def proximal_test(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, see
 
 def firmly_nonexpansive(f: Autoencoder, a: Tensor, b: Tensor, *, tolerance: float = 1e-6) -> Tensor:
     """Per pair: |f(a) - f(b)|^2 <= <f(a) - f(b), a - b>, up to `tolerance` times |a - b|^2."""
+    _check_given(f, a)
+    _check_given(f, b)
     if a.shape != b.shape:
         raise InputError(f"Pairs need equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}.")
     with torch.no_grad(), as_judged(f):
@@ -90,16 +92,19 @@ def firmly_nonexpansive(f: Autoencoder, a: Tensor, b: Tensor, *, tolerance: floa
     return moved.square().sum(1) <= (moved * apart).sum(1) + tolerance * apart.square().sum(1)
 
 
-def _check_tensor(images: Tensor) -> None:
+def _check_given(f: Autoencoder, images: Tensor) -> None:
     if not isinstance(images, Tensor):
         raise InputError(f"Expected pixels as a tensor, such as images.pixels; got {type(images).__name__}.")
+    if not images.is_floating_point():
+        raise InputError(f"Pixels must be floating point in [0, 1], got {images.dtype}.")
+    check_dtype(f, images)
 
 
 class Jacobian:
     """The Jacobian of f at one image as a linear map: products with it and its transpose, never the matrix itself."""
 
     def __init__(self, f: Autoencoder, image: Tensor) -> None:
-        _check_tensor(image)
+        _check_given(f, image)
         if image.ndim == 3:
             image = image[None]
         if image.ndim != 4 or len(image) != 1:

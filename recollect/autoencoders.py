@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recollect.errors import InputError
+from recollect.errors import InputError, is_whole
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "lrelu": nn.LeakyReLU,
@@ -28,8 +28,13 @@ class FullyConnected(nn.Module):
         self, shape: Sequence[int], *, layers: int = 10, width: int = 1024, activation: str = "lrelu", seed: int = 42
     ) -> None:
         super().__init__()
-        if layers < 2:
-            raise InputError(f"A fully connected autoencoder has at least 2 layers, got {layers}.")
+        if not is_whole(layers, 2):
+            raise InputError(f"A fully connected autoencoder has at least 2 layers, got {layers!r}.")
+        if not isinstance(shape, Sequence) or not shape or not all(is_whole(side, 1) for side in (*shape, width)):
+            raise InputError(
+                f"A network takes the images' shape, such as images.shape, and a width of 1 or more; got {shape!r} and "
+                f"width {width!r}."
+            )
         self.settings: dict[str, Any] = {
             "shape": list(shape), "layers": layers, "width": width, "activation": activation, "seed": seed,
         }  # fmt: skip
@@ -41,6 +46,9 @@ class FullyConnected(nn.Module):
         initialise(self, seed)
 
     def forward(self, x: Tensor) -> Tensor:
+        if list(x.shape[1:]) != self.settings["shape"]:
+            found, wanted = ("x".join(map(str, shape)) for shape in (x.shape[1:], self.settings["shape"]))
+            raise InputError(f"This network takes images of {wanted}; these are {found}.")
         return self.net(x)
 
 
@@ -60,6 +68,8 @@ class UNet(nn.Module):
         seed: int = 42,
     ) -> None:
         super().__init__()
+        if not widths or not all(is_whole(width, 1) for width in (channels, *widths)):
+            raise InputError(f"A U-Net has channels and widths of 1 or more, got {channels!r} and {tuple(widths)}.")
         self.settings: dict[str, Any] = {
             "channels": channels, "widths": list(widths), "activation": activation, "skip": skip, "seed": seed,
         }  # fmt: skip
@@ -91,8 +101,9 @@ class TiedTwoLayer(nn.Module):
 
     def __init__(self, weight: Tensor, rho: Callable[[Tensor], Tensor] = torch.tanh) -> None:
         super().__init__()
-        if weight.ndim != 2:
-            raise InputError(f"W is an m x d matrix, got shape {tuple(weight.shape)}.")
+        if not isinstance(weight, Tensor) or weight.ndim != 2:
+            found = f"shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else f"a {type(weight).__name__}"
+            raise InputError(f"W is an m x d matrix, got {found}.")
         self.weight = nn.Parameter(weight)
         self.rho = rho
 
@@ -113,6 +124,8 @@ def initialise(network: nn.Module, seed: int, shrink: float = SHRINK) -> None:
     Small initial weights make networks that memorize. PyTorch's default lowers each layer alike, which is right for
     shallow networks and the lowest used here, but would leave nothing of the signal after twenty layers.
     """
+    if not is_whole(seed):
+        raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")
     layers = [m for m in network.modules() if isinstance(m, (nn.Linear, nn.Conv2d))]
     generator = torch.Generator().manual_seed(seed)
     for layer in layers:

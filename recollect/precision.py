@@ -72,6 +72,27 @@ def as_judged(f: Any) -> Iterator[None]:
             module.training = True
 
 
+def check_dtype(f: Any, x: Tensor) -> None:
+    """Refuse what is no function, or whose weights are of another dtype than the images."""
+    if not callable(f):
+        raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
+    network = module_of(f)
+    for weights in network.parameters() if network is not None else ():
+        if weights.is_floating_point() and weights.dtype != x.dtype:
+            raise InputError(
+                f"The autoencoder's weights are {weights.dtype} and the images {x.dtype}; convert one of them, "
+                f"for example autoencoder.to({x.dtype})."
+            )
+
+
+def check_device(device: torch.device | str | None) -> None:
+    """Refuse a device that is not there."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(f"The device {device} cannot be used: {str(error).splitlines()[0]}") from None
+
+
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """f(x), or an error that names what came back where it is no image like x."""
     out = f(x)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from recollect.errors import InputError
+from recollect.errors import InputError, is_number
 
 ACCURATE = 1e-7  # MSE below this: an accurate recovery (70 dB)
 APPROXIMATE = 5e-4  # MSE below this: an approximate one (33 dB)
@@ -22,6 +22,10 @@ class Rate:
 
     count: int
     total: int
+
+    def __post_init__(self) -> None:
+        if self.total < 1:
+            raise InputError("A rate is a share of at least one image, and there is none here.")
 
     @property
     def value(self) -> float:
@@ -85,6 +89,8 @@ class Score:
 
     def rate(self, threshold: float) -> Rate:
         """The share of images whose MSE is below the threshold."""
+        if not is_number(threshold):
+            raise InputError(f"A threshold is a mean square error, such as 1e-7; got {threshold!r}.")
         return Rate(int((self.mse < threshold).sum()), len(self.mse))
 
     def rates(self, thresholds: Sequence[float] | None = None) -> list[Rate]:
@@ -94,6 +100,11 @@ class Score:
 
 def mse(estimate: Tensor, original: Tensor) -> Tensor:
     """Mean square error of each image over all its values, in float64."""
+    for given in (estimate, original):
+        if not isinstance(given, Tensor):
+            raise InputError(
+                f"Errors are between tensors, such as recovery.estimate and images.pixels; got {type(given).__name__}."
+            )
     if estimate.shape != original.shape:
         raise InputError(f"Cannot compare {tuple(estimate.shape)} with {tuple(original.shape)}: shapes differ.")
     difference = estimate.to(torch.float64) - original.to(estimate.device, torch.float64)

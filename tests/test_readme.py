@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import readme_picture
+from recollect import FullyConnected
+from recollect.checkpoints import save_checkpoint
+from recollect.degradation import SIX
+from recollect.paper.results import Results
+from recollect.records import Record, read_records
+from tests.auditing.making import images, small_audit
+from tests.cli.running import here
+from tests.planted import Memorizer
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+FULL = ROOT / "results" / "paper" / "full"
+TRAININGS = {"Adam": "fc10-lrelu-adam-tiny600", "Muon": "fc10-lrelu-muon-tiny600"}
+METHODS = ("iterate", "blind", "refined", "known")
 
 
 def rates(text: str) -> dict[str, list[int]]:
@@ -22,6 +36,29 @@ def rates(text: str) -> dict[str, list[int]]:
     return rows
 
 
+def block(word: str) -> str:
+    """The README's Python block that has this word in it."""
+    return next(code for code in re.findall(r"```python\n(.*?)```", README, re.S) if word in code)
+
+
+def full_scale(set_name: str) -> dict[tuple[str, str, str], Record]:
+    """The committed records of FC-10 LReLU at the last loss, by training, method and mask."""
+    records = [r for r in read_records(FULL / "cells") if r.cell["training"] in TRAININGS.values()]
+    wanted = [r for r in records if r.cell["set"] == set_name and r.cell["loss"] == "1e-08" and "noise" not in r.cell]
+    return {(r.cell["training"], r.cell["method"], r.cell["mask"]): r for r in wanted}
+
+
+def full_scale_rows() -> list[str]:
+    """The README's table, from the records alone."""
+    records = full_scale("train")
+    rows = []
+    for optimizer, training in TRAININGS.items():
+        for method in METHODS:
+            shares = [f"{100 * records[training, method, mask].score.accurate.value:.1f}" for mask in SIX]
+            rows.append(f"| {optimizer} | {method} | {' | '.join(shares)} |")
+    return rows
+
+
 def test_every_file_it_links_to_is_there() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert links
@@ -30,7 +67,54 @@ def test_every_file_it_links_to_is_there() -> None:
 
 def test_the_make_targets_it_names_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    assert set(re.findall(r"make ([a-z-]+)  ", README)) <= targets
+    assert {"demo", "test", "docs"} <= set(re.findall(r"make ([a-z-]+)(?:  |`)", README)) <= targets
+
+
+def test_the_full_scale_table_is_what_the_records_say() -> None:
+    table = README.split("| optimizer | method |")[1].split("\n\n")[0]
+    assert [line for line in table.splitlines() if line.startswith(("| Adam", "| Muon"))] == full_scale_rows()
+
+
+def test_the_sentences_around_it_are_what_the_records_say() -> None:
+    control = full_scale("control")
+    assert {(t, m, k) for t in TRAININGS.values() for m in METHODS for k in SIX} <= set(control)
+    assert all(r.score.approximate.count == 0 and len(r.mse) == 600 for r in control.values())
+    assert all(len(r.mse) == 600 for r in full_scale("train").values())
+    trainings = [t for t in Results(FULL).trainings() if t["training"] in TRAININGS.values()]
+    assert [round(t["seconds"]) for t in trainings] == [9, 9]
+    assert all(t["loss"] <= 1e-8 and t["fit"]["width"] == 1024 for t in trainings)
+
+
+def test_the_six_lines_of_an_audit_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they stand, with a model and images in the names that they use; settings are searched, as for any model."""
+    monkeypatch.chdir(tmp_path)
+    stored = images(8, 1)
+    lines = block("recollect.audit(")
+    assert len([line for line in lines.splitlines() if line.strip()]) <= 6
+    exec(lines, {"model": Memorizer(stored.pixels), "images": stored, "others": images(6, 2)})
+    assert {"audit.json", "images.csv", "report.html"} <= {path.name for path in (tmp_path / "audit").iterdir()}
+
+
+def test_the_audit_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_checkpoint(tmp_path / "net.safetensors", FullyConnected((3, 8, 8), layers=2, width=8), {})
+    line = next(line for line in README.splitlines() if line.startswith("    recollect audit MODEL"))
+    for name, value in (
+        ("MODEL", "net.safetensors"), ("SOURCE", "'photos?count=3&size=8'"),
+        ("SOURCE", "'photos?count=3&size=8&part=control'"),
+    ):  # fmt: skip
+        line = line.replace(name, value, 1)
+    result = here(*shlex.split(line)[1:])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "audit" / "report.html").exists()
+
+
+def test_the_picture_is_drawn_from_an_audit(tmp_path: Path) -> None:
+    folder = small_audit(methods="blind,iterate").save(tmp_path / "audit")
+    readme_picture.main(str(folder), str(tmp_path / "picture.png"))
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    command = next(line for line in README.splitlines() if "benchmarks/readme_picture.py" in line)
+    assert command.strip("`.") in f"    {readme_picture.__doc__}"
 
 
 @pytest.mark.slow
@@ -46,7 +130,5 @@ def test_the_demo_prints_the_table_it_shows(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_its_library_example_runs() -> None:
-    code = next(block for block in re.findall(r"```python\n(.*?)```", README, re.S) if "train_to_loss" in block)
-    assert (
-        "converged" in subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    )
+    done = subprocess.run([sys.executable, "-c", block("train_to_loss")], capture_output=True, text=True, check=True)
+    assert "converged" in done.stdout

@@ -18,7 +18,7 @@ from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
 from recollect.degradation import observe
-from recollect.errors import InputError
+from recollect.errors import InputError, is_number, is_whole
 from recollect.images import Images
 from recollect.models import open_model, probe_model
 from recollect.precision import device_of
@@ -58,7 +58,7 @@ def audit(
     finished cell is on disk at once, and a second call goes on where the first was stopped.
     """
     told = narrate or _silent
-    _check_numbers(noise_std, attractors)
+    _check_numbers(noise_std, attractors, seed)
     f = model if callable(model) else open_model(model)
     sets, asked, named = plan.read_sets(train, control), plan.read_masks(masks), plan.read_methods(methods)
     places = plan.read_places(sets, asked, seed, plan.read_fills(fill))
@@ -90,11 +90,13 @@ def _silent(_words: str, _done: float, _total: float) -> None:
     """Progress that nobody asked for."""
 
 
-def _check_numbers(noise_std: float, attractors: int) -> None:
-    if not 0 <= noise_std < math.inf:
-        raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std}.")
-    if attractors < 0:
-        raise InputError(f"attractors is a number of images, zero or more; got {attractors}.")
+def _check_numbers(noise_std: float, attractors: int, seed: int) -> None:
+    if not is_number(noise_std) or not 0 <= noise_std < math.inf:
+        raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std!r}.")
+    if not is_whole(attractors):
+        raise InputError(f"attractors is a number of images, zero or more; got {attractors!r}.")
+    if not is_whole(seed):
+        raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")
 
 
 def _twins(sets: Mapping[str, Images]) -> Duplicates:

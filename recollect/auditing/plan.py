@@ -14,7 +14,7 @@ from torch import Tensor
 from recollect.auditing.tuning import GAMMAS, STARTS
 from recollect.autoencoders import FullyConnected, UNet
 from recollect.degradation import FILLS, SIX, Degradation, Erasure, all_erased, degradation, fill_erased, half_kept
-from recollect.errors import InputError
+from recollect.errors import InputError, is_number
 from recollect.images import Images
 from recollect.recovery import Blind, Iterate, KnownMask, Refined, ZeroRule
 from recollect.sources import load
@@ -114,9 +114,9 @@ def read_grid(
     f: Any, methods: Mapping[str, Any], gamma: float | str | None, start: str | None, noise_std: float
 ) -> Grid:
     """Which gammas and starts to choose from: what is given, else the paper's for its networks, else a search."""
-    if isinstance(gamma, bool) or (isinstance(gamma, str) and gamma != "auto"):
+    if gamma not in (None, "auto") and not is_number(gamma):
         raise InputError(f"gamma is a number or 'auto', not {gamma!r}.")
-    if isinstance(gamma, (int, float)) and not 0 < gamma < math.inf:
+    if is_number(gamma) and not 0 < float(gamma) < math.inf:  # type: ignore[arg-type]
         raise InputError(f"gamma is a positive number, got {gamma}.")
     if start not in (None, "auto", *_STARTS):
         raise InputError(f"There is no start mask {start!r}; choose random, erased or auto.")
@@ -201,6 +201,8 @@ def _check_method(name: Any, method: Any) -> None:
     if isinstance(method, str):
         if method not in NAMED:
             raise InputError(f"There is no method {method!r}; choose from {', '.join(NAMED)}.")
+    elif isinstance(method, type):
+        raise InputError(f"A method is an object: write {method.__name__}() in place of {method.__name__}.")
     elif not callable(method) or not hasattr(method, "knows_truth") or not (name or hasattr(method, "name")):
         raise InputError(
             f"A method is one of {', '.join(NAMED)}, or an object like recollect.Blind() with a name and knows_truth; "
@@ -216,6 +218,4 @@ def _split(methods: Any) -> Sequence[Any]:
 
 
 def _images(what: Any, name: str) -> Images:
-    if isinstance(what, Path):
-        what = str(what.expanduser().absolute())  # with a slash in it, it cannot be read as the name of a source
-    return load(what) if isinstance(what, str) else Images.of(what, name=name)
+    return load(what) if isinstance(what, (str, Path)) else Images.of(what, name=name)

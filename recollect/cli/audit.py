@@ -88,7 +88,7 @@ def audit_command(
             rich_help_panel=_ATTACK, help="First guess of the mask: random, erased, or auto. Default: as for --gamma."
         ),
     ] = None,
-    noise: Annotated[
+    noise_std: Annotated[
         float, typer.Option(rich_help_panel=_ATTACK, help="Standard deviation of noise added to the damaged images.")
     ] = 0.0,
     attractors: Annotated[
@@ -114,7 +114,7 @@ def audit_command(
         str | None, typer.Option(rich_help_panel=_FIT, help="Which entry of that file holds the weights.")
     ] = None,
     input_range: Annotated[
-        str, typer.Option("--range", rich_help_panel=_FIT, help="Values that it takes: 0,1 or -1,1 or 0,255.")
+        str, typer.Option(rich_help_panel=_FIT, help="Values that it takes: 0,1 or -1,1 or 0,255.")
     ] = "0,1",
     output_range: Annotated[
         str | None, typer.Option(rich_help_panel=_FIT, help="Values that it returns, if another range.")
@@ -154,7 +154,7 @@ def audit_command(
     with Narration(quiet=as_json) as narrate:
         found = audit(
             f, train=train, control=control, masks=masks, fill=fill, methods=methods, gamma=read_gamma(gamma),
-            start=start, noise_std=noise, attractors=attractors, prior=prior, out=out, title=model,
+            start=start, noise_std=noise_std, attractors=attractors, prior=prior, out=out, title=model,
             command=shlex.join(["recollect", *sys.argv[1:]]), narrate=narrate,
         )  # fmt: skip
     tell(found, out, as_json)

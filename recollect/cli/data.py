@@ -66,7 +66,7 @@ def fetch_sets(
 
 
 @app.command("show")
-def show(spec: Annotated[str, typer.Argument(help=_SPELLING, metavar="IMAGES")]) -> None:
+def show(spec: Annotated[str, typer.Argument(help=_SPELLING, metavar="SOURCE")]) -> None:
     """Load a set of images and say what it holds: how many, their size, the first ids, the content hash."""
     images = _load(spec)
     channels, height, width = images.shape

@@ -105,12 +105,9 @@ def tell(result: Training, as_json: bool) -> None:
 
 def check_device(device: str | None) -> None:
     """Refuse a device that is not there before anything is read."""
-    import torch
+    from recollect import precision
 
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(f"The device {device} cannot be used: {str(error).splitlines()[0]}") from None
+    precision.check_device(device)
 
 
 def check_folder(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from recollect.degradation.erasure import Erasure
-from recollect.errors import InputError
+from recollect.errors import InputError, is_number, is_whole
 from recollect.images import pil_values
 
 Shape = tuple[int, int, int]  # channels, height, width
@@ -79,18 +79,21 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
 
 def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
     """Erases each pixel with probability `fraction`; one draw for all images, or `count` draws."""
-    if not 0 <= fraction <= 1:
-        raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction:g}.")
-    if count < 1:
-        raise InputError(f"Masks are drawn for at least one image, got count={count}.")
+    if not is_number(fraction) or not 0 <= fraction <= 1:
+        raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction}.")
+    if not is_whole(count, 1):
+        raise InputError(f"Masks are drawn for at least one image, got count={count!r}.")
+    if not is_whole(seed):
+        raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")
     _, h, w = _check_shape(shape)
     keep = np.random.default_rng(seed).random((count, 1, h, w)) >= fraction
     return _from_array(keep, shape)
 
 
 def _check_shape(shape: Shape) -> Shape:
-    if len(shape) != 3:
-        raise InputError(f"Images have a shape C x H x W, such as images.shape; got {tuple(shape)}.")
+    if not isinstance(shape, Sequence) or len(shape) != 3 or not all(is_whole(side, 1) for side in shape):
+        found = tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else repr(shape)
+        raise InputError(f"Images have a shape C x H x W, such as images.shape; got {found}.")
     return shape
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recollect.errors import InputError
+from recollect.errors import InputError, is_whole
 from recollect.models.outputs import pick_output
 from recollect.models.scaling import Numbers, Scaling, read_range, read_scaling
 from recollect.models.wording import option, size
@@ -46,8 +46,8 @@ def read_adaptation(
     """The options of a model, checked."""
     if channels not in (None, 1, 3):
         raise InputError(f"channels is 1 (grey) or 3 (colour), got {channels}.")
-    if batch is not None and batch < 1:
-        raise InputError(f"batch is a number of images, 1 or more; got {batch}.")
+    if batch is not None and not is_whole(batch, 1):
+        raise InputError(f"batch is a number of images, 1 or more; got {batch!r}.")
     into = read_scaling(input_range, mean, std)
     back = into if output_range is None else read_range("output_range", output_range)
     return Adaptation(into, back, output, channels, batch, flat)

@@ -21,7 +21,7 @@ from recollect.models.refusals import needs_pickle, weights_alone
 from recollect.models.scaling import Numbers
 from recollect.models.torchscript import open_torchscript
 from recollect.models.weights import load_strictly, load_weights
-from recollect.models.wording import first_line
+from recollect.precision import check_device
 
 Model = str | Path | nn.Module | Callable[[Tensor], Any]
 
@@ -64,7 +64,7 @@ def open_model(
         batch=batch,
         flat=flat,
     )
-    _check_device(device)
+    check_device(device)
     model = _opened(what, weights, weights_key, device)
     if how.batch is None:
         how = replace(how, batch=_stated_batch(model))
@@ -133,12 +133,3 @@ def _stated_batch(model: Any) -> int | None:
     """A fixed number of images that the file itself states."""
     found = getattr(model, "batch", None)
     return found if type(model).__module__.startswith("recollect.") and isinstance(found, int) else None
-
-
-def _check_device(device: torch.device | str | None) -> None:
-    if device is None:
-        return
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(f"The device {device} cannot be used: {first_line(error)}") from None

@@ -130,4 +130,6 @@ def _device_of(model: Any) -> torch.device:
         raise InputError(
             f"The model's weights lie on several devices ({named}); move it to one, for example with device."
         )
+    if torch.device("meta") in devices:
+        raise InputError("The model has no weights yet, only their shapes (device meta); load them first.")
     return next(iter(devices), torch.device("cpu"))

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-FLAGS = {
-    "input_range": "--range",
-    "output_range": "--output-range",
-    "mean": "--mean",
-    "std": "--std",
-    "output": "--output",
-    "channels": "--channels",
-    "batch": "--batch",
-    "flat": "--flat",
-    "weights": "--weights",
-    "weights_key": "--weights-key",
-    "device": "--device",
-}
-
 
 def option(name: str, value: object) -> str:
     """An option with its value, in both spellings."""
-    flag = FLAGS[name] if value is True else f"{FLAGS[name]} {value}"
-    return f"{name}={value!r} ({flag})"
+    flag = f"--{name.replace('_', '-')}"
+    return f"{name}={value!r} ({flag if value is True else f'{flag} {value}'})"
 
 
 def size(shape: Sequence[int]) -> str:

@@ -50,6 +50,11 @@ class Blind:
 
     def __post_init__(self) -> None:
         check_admm(self.gamma, self.steps)
+        if not callable(self.start):
+            raise InputError(
+                "start is a function that makes the first estimate of the degradation from y, such as "
+                f"recollect.degradation.half_kept or all_erased; got {self.start!r}."
+            )
         if not isinstance(self.limit, int) or self.limit < 1:
             raise InputError(f"The limit is a number of rounds, 1 or more; got {self.limit}.")
 

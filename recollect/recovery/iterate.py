@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from recollect.errors import InputError
+from recollect.errors import InputError, is_number
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.running import (
     Autoencoder,
@@ -33,8 +33,8 @@ class Iterate:
     knows_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not self.tolerance >= 0:
-            raise InputError(f"The tolerance is an MSE, zero or more; got {self.tolerance}.")
+        if not is_number(self.tolerance) or not self.tolerance >= 0:
+            raise InputError(f"The tolerance is an MSE, zero or more; got {self.tolerance!r}.")
         if not isinstance(self.limit, int) or self.limit < 1:
             raise InputError(f"The limit is a number of steps, 1 or more; got {self.limit}.")
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Degradation, Erasure, half_kept, odd_ones_kept, patches_kept
-from recollect.errors import InputError
+from recollect.errors import InputError, is_whole
 from recollect.per_image import PerImage
 from recollect.recovery.blind import Blind
 from recollect.recovery.polish import polish
@@ -67,8 +67,8 @@ class Refined:
     def __post_init__(self) -> None:
         for rounds in (self.limit, self.restart_rounds):
             Blind(self.gamma, self.steps, rounds, self.start)  # refuses what it cannot run with
-        if self.polish_steps < 1:
-            raise InputError(f"At least one polishing step is needed, got {self.polish_steps}.")
+        if not is_whole(self.polish_steps, 1):
+            raise InputError(f"At least one polishing step is needed, got {self.polish_steps!r}.")
 
     @torch.no_grad()
     def __call__(

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from recollect.degradation import Degradation
 from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged, device_of, module_of, weights_of
+from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
@@ -89,7 +89,7 @@ class Ready:
 def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
     """`f` in eval mode, without gradients, in full precision; its mode and the caller's settings come back."""
     check_observation(y)
-    _check_dtype(f, y)
+    check_dtype(f, y)
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), as_judged(f):
@@ -154,18 +154,6 @@ def check_observation(y: Tensor) -> None:
         raise InputError(f"Degraded images are float32 or float64, got {y.dtype}.")
     if not bool(torch.isfinite(y).all()):
         raise InputError("Degraded images contain NaN or infinite values; erased pixels are zero, not NaN.")
-
-
-def _check_dtype(f: Any, y: Tensor) -> None:
-    if not callable(f):
-        raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
-    network = module_of(f)
-    for weights in network.parameters() if network is not None else ():
-        if weights.is_floating_point() and weights.dtype != y.dtype:
-            raise InputError(
-                f"The autoencoder's weights are {weights.dtype} and the images {y.dtype}; convert one of them, "
-                f"for example autoencoder.to({y.dtype})."
-            )
 
 
 def _free_cpu_memory() -> int:

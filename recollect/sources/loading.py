@@ -29,8 +29,13 @@ SOURCES: dict[str, Source] = {
 }
 
 
-def load(spec: str, *, progress: Progress | None = None) -> Images:
-    """The images that a spelling such as `photos?count=40&size=32` stands for; `progress(done, total)` is told."""
+def load(spec: str | Path, *, progress: Progress | None = None) -> Images:
+    """The images that a spelling such as `photos?count=40&size=32`, or a path, stands for.
+
+    `progress(done, total)` is told how far reading is.
+    """
+    if isinstance(spec, Path):
+        spec = str(spec.expanduser().absolute())  # with a slash in it, it cannot be read as the name of a source
     request = parse(spec, SOURCES)
     catalogue = open_catalogue(request)
     return read(catalogue, draw(catalogue, request), request, progress)

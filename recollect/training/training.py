@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from recollect.errors import InputError
+from recollect.errors import InputError, is_number
 from recollect.images import Images
+from recollect.precision import check_device
 from recollect.training.control import Limits
 from recollect.training.outcome import Progress, Training
 from recollect.training.recipe import Recipe
@@ -33,8 +34,14 @@ def train_to_loss(
     report: Callable[[Progress], None] | None = None,
 ) -> Training:
     """Train until the loss over all images is at or below `until`; resumes what is in `folder`."""
-    if not all(0 < loss < math.inf for loss in (until, *milestones)):
-        raise InputError(f"A loss to reach must be positive, got {until} with milestones {tuple(milestones)}.")
+    if not isinstance(network, nn.Module):
+        raise InputError(f"A network to train is an nn.Module, not a {type(network).__name__}.")
+    if not all(is_number(loss) and 0 < loss < math.inf for loss in (until, *milestones)):
+        raise InputError(f"A loss to reach must be positive, got {until!r} with milestones {tuple(milestones)}.")
+    if not all(limit is None or is_number(limit) for limit in (max_seconds, max_steps)):
+        raise InputError(f"A limit is a number, got {max_seconds!r} seconds and {max_steps!r} steps.")
+    images = Images.of(images)
+    check_device(device)
     limits = Limits(math.inf if max_seconds is None else max_seconds, math.inf if max_steps is None else max_steps)
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     recipe = recipe or Recipe.for_network(network, len(images))

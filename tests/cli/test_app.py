@@ -1,9 +1,11 @@
 import subprocess
 import sys
+from inspect import signature
 
 import pytest
 
 import recollect
+from recollect.training import Recipe
 from tests.cli.running import here, mistake
 
 
@@ -60,3 +62,24 @@ def test_python_dash_m_is_the_same_command() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("recollect: There is no source 'mnist'")
     assert "Traceback" not in done.stderr
+
+
+AUDITING = {*signature(recollect.audit).parameters, *signature(recollect.open_model).parameters}
+TRAINING = {p for f in (recollect.train_to_loss, Recipe, recollect.FullyConnected) for p in signature(f).parameters}
+
+
+@pytest.mark.parametrize(
+    ("command", "in_python", "only_here"),
+    [("audit", AUDITING, {"json", "fail_above"}), ("train", TRAINING, {"json", "out"})],
+)
+def test_an_option_is_called_as_it_is_in_python(command: str, in_python: set[str], only_here: set[str]) -> None:
+    """One word for one thing: --input-range is input_range in Python, in records and in messages."""
+    import typer.main
+
+    from recollect.cli.app import app
+
+    found = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    flags = [flag for p in found.params if p.param_type_name == "option" for flag in (*p.opts, *p.secondary_opts)]
+    names = {flag.removeprefix("--").replace("-", "_") for flag in flags} - {"help", "_h"}
+    assert len(names) > 10
+    assert names - only_here <= in_python

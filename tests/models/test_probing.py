@@ -75,7 +75,7 @@ def test_a_model_of_one_image_at_a_time() -> None:
     assert probe_model(open_model(single, batch=1), images()).mse == 0
 
 
-@pytest.mark.parametrize(("low", "high", "words"), [(-1, 1, "--range -1,1"), (0, 255, "--range 0,255")])
+@pytest.mark.parametrize(("low", "high", "words"), [(-1, 1, "--input-range -1,1"), (0, 255, "--input-range 0,255")])
 def test_a_wrong_range_is_told_with_the_one_that_fits(low: float, high: float, words: str) -> None:
     model = fitted(low, high)
     with pytest.raises(InputError, match=f"range of values looks wrong.*{words}"):
@@ -84,13 +84,13 @@ def test_a_wrong_range_is_told_with_the_one_that_fits(low: float, high: float, w
 
 
 def test_a_range_that_was_set_though_none_was_needed() -> None:
-    with pytest.raises(InputError, match="--range 0,1"):
+    with pytest.raises(InputError, match="--input-range 0,1"):
         probe_model(open_model(fitted(0, 1), input_range="-1,1"), images())
 
 
 def test_an_output_range_of_its_own() -> None:
     model = fitted(-1, 1, squash=True)
-    with pytest.raises(InputError, match=r"--range -1,1.*--output-range 0,1"):
+    with pytest.raises(InputError, match=r"--input-range -1,1.*--output-range 0,1"):
         probe_model(open_model(model, input_range="-1,1"), images())
     assert probe_model(open_model(model, input_range="-1,1", output_range="0,1"), images()).mse < 2e-3
 

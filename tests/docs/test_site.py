@@ -1,0 +1,71 @@
+"""The site builds without a warning and holds what it should."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recollect
+
+ROOT = Path(__file__).parents[2]
+
+
+def build(pages: Path, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """As `make docs` does; never with --quiet, which makes mkdocs count no warnings."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, cwd=pages, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT, folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    shutil.copytree(ROOT / "docs", pages / "docs")
+    for name in ("mkdocs.yml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "NOTATION.md"):
+        shutil.copy(ROOT / name, pages)
+    for name in ("results", "recollect"):
+        (pages / name).symlink_to(ROOT / name)
+    with (pages / "docs" / "limits.md").open("a") as page:
+        page.write("\n[lost](nowhere.md)\n")
+    done = build(pages, tmp_path / "site")
+    assert done.returncode != 0
+    assert "nowhere.md" in done.stderr
+    assert done.stderr.count("WARNING") == 1
+
+
+def test_links_between_pages_lead_to_pages(site: Path) -> None:
+    for page in site.glob("*.html"):
+        if page.name == "404.html":  # its links are absolute, since it is shown anywhere
+            continue
+        links = re.findall(r'(?:href|src)="([^"#?]+)', page.read_text())
+        lost = [link for link in links if not link.startswith(("http", "mailto:")) and not (site / link).exists()]
+        assert lost == [], page.name
+
+
+def test_the_readme_is_the_first_page_with_its_picture(site: Path) -> None:
+    page = (site / "index.html").read_text()
+    assert "How much of its training set can be read back out of an autoencoder?" in page
+    assert 'src="figures/demo.png"' in page
+
+
+def test_every_public_name_is_in_the_reference_with_its_docstring(site: Path) -> None:
+    page = (site / "api.html").read_text()
+    for name in set(recollect.__all__) - {"__version__"}:
+        assert re.search(rf'id="recollect\.[\w.]*\b{name}"', page), name
+    assert "Degrade each image; the noise is an image&#39;s own draw" in page.replace("'", "&#39;")
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    page = (site / "index.html").read_text()
+    assert not re.search(r'<(?:script|img|link)[^>]+(?:src|href)="https?://(?!squidfunk)', page.split("canonical")[0])
