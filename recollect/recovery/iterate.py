@@ -21,6 +21,8 @@ from recollect.recovery.running import (
     work_through,
 )
 
+QUEUED = 16
+
 
 @dataclass(frozen=True)
 class Iterate:
@@ -52,20 +54,33 @@ class Iterate:
             def enter(some: slice) -> InWork:
                 return InWork.begin(y, None, some, f.device)
 
-            done = work_through(len(y), f, enter, lambda batch: self._step(f, batch), trace, progress)
+            count = steps_between_looks(f.device, trace)
+            done = work_through(len(y), f, enter, lambda batch: self._steps(f, batch, count), trace, progress)
         return done.to(y.device)
 
+    def _steps(self, f: Ready, batch: InWork, count: int) -> InWork:
+        for _ in range(count):
+            batch = self._step(f, batch)
+        return batch
+
     def _step(self, f: Ready, batch: InWork) -> InWork:
+        """One application; an image that has stopped stays as it is, whatever the others need."""
         x = f(batch.estimate.clone())  # a copy, for networks that work in place
-        finite = all_finite(x)
-        steps = batch.steps + 1
+        going, finite = batch.stop == Stop.RUNNING, all_finite(x)
+        steps = batch.steps + going
         stop = torch.where(steps >= self.limit, Stop.LIMIT, Stop.RUNNING)
         moved = mean_square(x - batch.estimate)
         stop = torch.where((moved < self.tolerance) | (moved == 0), Stop.CONVERGED, stop)
+        stop = torch.where(finite, stop, Stop.DIVERGED)
         return replace(
             batch,
-            estimate=torch.where(per_image(finite, x), x, batch.estimate),
+            estimate=torch.where(per_image(going & finite, x), x, batch.estimate),
             rounds=steps,
             steps=steps,
-            stop=torch.where(finite, stop, Stop.DIVERGED),
+            stop=torch.where(going, stop, batch.stop),
         )
+
+
+def steps_between_looks(device: torch.device, trace: Trace | None) -> int:
+    """On a GPU some steps are queued before the host waits to see who has stopped; a trace sees every step."""
+    return QUEUED if device.type == "cuda" and trace is None else 1

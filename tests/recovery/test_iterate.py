@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from recollect import InputError, Iterate, Stop
+from recollect.recovery import iterate
 from tests import oracle
 from tests.networks import Random
 
@@ -32,6 +33,19 @@ def test_agrees_with_the_oracle(seed: int, gain: float, tolerance: float, limit:
         assert int(recovery.steps[i]) == int(recovery.rounds[i]) == steps
         assert recovery.stops[i] == (Stop.CONVERGED if settled else Stop.LIMIT)
     assert recovery.degradation is None
+
+
+@given(seed=st.integers(0, 10**6), count=st.sampled_from([2, 7, 100]))
+def test_steps_queued_before_a_look_change_nothing(seed: int, count: int) -> None:
+    f = Random.draw(seed, SIZE, 1.0)
+    y = torch.from_numpy(np.random.default_rng(seed).standard_normal((5, *SHAPE)))
+    method = Iterate(tolerance=1e-3, limit=9)
+    one_by_one = method(f, y, chunk=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iterate, "steps_between_looks", lambda *_: count)
+        queued = method(f, y, chunk=2)
+    for name in ("estimate", "rounds", "steps", "stop"):
+        assert torch.equal(getattr(queued, name), getattr(one_by_one, name))
 
 
 def test_the_first_application_starts_from_y() -> None:
