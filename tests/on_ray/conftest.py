@@ -39,8 +39,14 @@ def second(cluster: Any) -> Any:
     return node
 
 
-@pytest.fixture
-def crew(cluster: Any, second: Any) -> Iterator[Crew]:
+@pytest.fixture(scope="session")
+def hired(cluster: Any) -> Iterator[Crew]:
+    """Workers that live through all tests, and through what is done to them there."""
     with crew_on("ray", "cpu") as crew:
-        assert len(crew) == 2
         yield crew
+
+
+@pytest.fixture
+def crew(hired: Crew, second: Any) -> Crew:
+    assert len(hired) == 2
+    return hired

@@ -67,3 +67,12 @@ def add_a_file(folder: Path) -> list[str]:
     (folder / "deep").mkdir(exist_ok=True)
     (folder / "deep" / "new").write_bytes(b"new")
     return [str(folder), *before]
+
+
+def one_pid(pids: list[int]) -> Job:
+    """Finds the process of one worker."""
+
+    def job(_budget: Budget, /) -> Iterator[Task]:
+        yield Task("pid", os.getpid, (), lambda pid: str(pids.append(pid)))
+
+    return job
