@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import socket
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,10 +79,13 @@ def _connect(ray: Any, address: str) -> None:
         _check_answer(address)
     fresh: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     try:
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **fresh)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Ray Client connection timed out")  # told below, in one sentence
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **fresh)
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"There is no Ray cluster to be reached at {address}: {reason}") from None
+        token = "; where the cluster asks for a token, RAY_AUTH_TOKEN must be set here too" if ":" in address else ""
+        raise InputError(f"There is no Ray cluster to be reached at {address}: {reason}{token}.") from None
 
 
 def _check_answer(address: str) -> None:
