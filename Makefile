@@ -20,7 +20,7 @@ demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report 
 	@$(BIN)/recollect demo
 
 test: $(READY) ## Run the tests
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 test-slow: $(READY) ## Run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow

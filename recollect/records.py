@@ -27,6 +27,7 @@ from recollect.version import __version__
 
 FORMAT = "recollect-record-1"
 PACKED = ".json.gz"
+PER_IMAGE = ("ids", "mse", "rounds", "steps", "stop", "mask_accuracy", "mask_iou")  # the columns of a record
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
 
 

@@ -1,4 +1,4 @@
-"""Running many cells: jobs one after the other, within a time. A runner that spreads jobs over machines fits here."""
+"""Running many cells: jobs give tasks, a runner has them done, here or on other machines, and keeps what they find."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -21,10 +25,39 @@ class Budget:
         return max(0.0, self.seconds - (time.monotonic() - self.began))
 
 
-class Job(Protocol):
-    """What can be done independently of other jobs; it gives a line for each piece as it is finished and kept."""
+@dataclass(frozen=True, eq=False)
+class Shared(Generic[T]):
+    """A large input of many tasks: made once, when it is first needed, and sent once to each machine."""
 
-    def __call__(self, budget: Budget, /) -> Iterator[str]: ...
+    make: Callable[[], T]
+
+    @cached_property
+    def here(self) -> T:
+        return self.make()
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that a task reads and writes; where it is done elsewhere, the files go there and come back."""
+
+    here: Path
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A piece of a job that can be done on any machine, and as often as needed: only `keep` has an effect, once."""
+
+    name: str
+    do: Callable[..., Any]  # a function of a module, that other machines find under the same name
+    inputs: tuple[Any, ...]  # what it is given: small things as they are, large ones Shared
+    keep: Callable[[Any], str]  # called here with what was found; the line that tells of it
+    first: bool = False  # the job's next task can only be told when this one is kept
+
+
+class Job(Protocol):
+    """What can be done independently of other jobs, as tasks that do not depend on each other unless one is first."""
+
+    def __call__(self, budget: Budget, /) -> Iterator[Task]: ...
 
 
 Tell = Callable[[str], None]
@@ -36,8 +69,9 @@ def in_this_process(jobs: Iterable[Job], budget: Budget, tell: Tell) -> bool:
     for job in jobs:
         if not budget.left:
             return False
-        for line in job(budget):
-            tell(line)
+        for task in job(budget):
+            inputs = [i.here if isinstance(i, Shared | Folder) else i for i in task.inputs]
+            tell(task.keep(task.do(*inputs)))
             if not budget.left:
                 return False
     return True

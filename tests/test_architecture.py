@@ -43,11 +43,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": CHANGES,
     "priors": DESCRIBES | {"recovery"},
     "report": {"errors", "records", "scoring"},
-    "auditing": JOINS | {"report"},
+    "sweep": set(),
+    "auditing": JOINS | {"report", "sweep"},
     "demo": JOINS | {"auditing"},
-    "sweep": JOINS | {"auditing"},
-    "paper": JOINS | {"auditing", "sweep"},
-    "cli": JOINS | {"auditing", "demo", "paper", "report", "sweep"},
+    "on_ray": {"errors", "records", "sweep", "version"},
+    "paper": JOINS | {"auditing", "on_ray", "sweep"},
+    "cli": JOINS | {"auditing", "demo", "on_ray", "paper", "report", "sweep"},
 }
 LEAN = DESCRIBES | {"attractors", "recovery"}  # only torch and numpy at the top of a file
 ANYTHING = {"__init__", "__main__"}  # the package's own front doors
@@ -108,6 +109,13 @@ def test_the_core_needs_torch_and_numpy_alone(path: Path) -> None:
     tops = {name.split(".")[0] for name in imported(at_the_top(path), path)}
     foreign = tops - set(sys.stdlib_module_names) - {"torch", "numpy", "recollect"}
     assert not foreign, f"import {sorted(foreign)} where it is used"
+
+
+def test_one_part_alone_knows_of_ray() -> None:
+    using = {
+        part_of(p) for p in files() if any(n.split(".")[0] == "ray" for n in imported(ast.parse(p.read_text()), p))
+    }
+    assert using == {"on_ray"}
 
 
 def test_the_reader_of_imports_reads_them() -> None:

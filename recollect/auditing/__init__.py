@@ -3,5 +3,6 @@
 from recollect.auditing.audit import audit
 from recollect.auditing.cells import Narrator, measure, recover
 from recollect.auditing.result import Audit
+from recollect.auditing.spreading import Spread
 
-__all__ = ["Audit", "Narrator", "audit", "measure", "recover"]
+__all__ = ["Audit", "Narrator", "Spread", "audit", "measure", "recover"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from recollect import checks
 from recollect.auditing import attraction, plan, tuning
-from recollect.auditing.cells import Conditions, Narrator, run_cells
+from recollect.auditing.cells import Conditions, Measurer, Narrator, run_cells
 from recollect.auditing.facts import describe_model, fingerprint
 from recollect.auditing.generic import prior_facts, with_prior
 from recollect.auditing.pictures import TRACED, film
@@ -47,6 +47,7 @@ def audit(
     title: str = "",
     command: str = "",
     narrate: Narrator | None = None,
+    measurer: Measurer | None = None,
 ) -> Audit:
     """How much of `train` can be read back out of `model`; `control` are images it was never trained on.
 
@@ -55,7 +56,8 @@ def audit(
     `gamma` and `start` are the paper's for its networks and searched for others ("auto"), on images left out of
     the score. `prior` is the diffusion model of the method ddnm, a folder or a hub name; by default the bundled one.
     `attractors` is the number of training images whose Jacobian is examined. With `out`, every
-    finished cell is on disk at once, and a second call goes on where the first was stopped.
+    finished cell is on disk at once, and a second call goes on where the first was stopped. `measurer` is who measures
+    a cell, if not this process: a Spread over several machines.
     """
     told = narrate or _silent
     _check_numbers(noise_std, attractors, seed)
@@ -73,7 +75,9 @@ def audit(
     chosen = plan.settle_methods(named, grid.settled or tuned.best, noise_std)  # type: ignore[union-attr]
     facts = _facts(f, probe.deterministic, places, chosen, noise_std, seed, tuned)
     conditions = Conditions(facts["model"]["hash"], noise_std, seed, facts["provenance"], chunk)
-    records = run_cells(f, places, chosen, conditions, store, told)
+    records = run_cells(
+        measurer or (lambda trial, progress: trial.measured(f, progress)), places, chosen, conditions, store, told
+    )
     scored = next(p.images for p in places if p.set == "train")
     found = _checks(probe.deterministic, facts["model"], scored, len(sets.get("control", ())), twins, records)
     rows, check = _attractors(f, scored[:attractors], conditions, records, store, told) if attractors else (None, None)

@@ -13,7 +13,7 @@ import numpy as np
 from recollect.auditing.pictures import cell_pictures, sampled, set_pictures
 from recollect.auditing.plan import Place, method_for
 from recollect.auditing.store import Store
-from recollect.degradation import Erasure, Observation, observe
+from recollect.degradation import Degradation, Erasure, Observation, observe
 from recollect.images import Images
 from recollect.records import Record, cell_key, plain
 from recollect.recovery import Progress, Recovery, Stop
@@ -47,32 +47,69 @@ def cell_of(place: Place, method_name: str) -> dict[str, str]:
     return {"set": place.set, "mask": place.mask, "method": method_name}
 
 
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A cell before it is measured, or a part of it: some of its images, under the settings of the whole."""
+
+    images: Images
+    truth: Degradation
+    method: Any
+    cell: Mapping[str, str]
+    settings: Mapping[str, Any]
+    conditions: Conditions
+    shown: np.ndarray  # positions of the images whose pictures are kept
+
+    def measured(self, f: Any, progress: Progress | None = None) -> Measured:
+        """Degrade, recover, score; each image as if it were alone."""
+        held = self.conditions
+        seen = observe(self.images, self.truth, noise_std=held.noise_std, seed=held.seed)
+        record, found = measure(
+            f, self.images, seen, self.method, self.cell, self.settings, held.provenance,
+            chunk=held.chunk, progress=progress,
+        )  # fmt: skip
+        pictures = cell_pictures(self.images, seen, found, self.shown) if len(self.shown) else {}
+        return Measured(record, _named(self.cell, pictures))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A cell, or a part of one, with the pictures of some of its images."""
+
+    record: Record
+    pictures: Mapping[str, np.ndarray]
+
+
+Measurer = Callable[[Trial, Progress], Measured]
+
+
 def run_cells(
-    f: Any, places: Sequence[Place], methods: Mapping[str, Any], conditions: Conditions, store: Store, narrate: Narrator
-) -> list[Record]:
+    measurer: Measurer, places: Sequence[Place], methods: Mapping[str, Any], conditions: Conditions, store: Store,
+    narrate: Narrator,
+) -> list[Record]:  # fmt: skip
     """The record of every method in every place, in that order."""
-    store.begin(
-        cell_key(cell_of(place, name), conditions.settings(place, method_for(method, place.truth)))
-        for place in places
-        for name, method in methods.items()
-    )
-    records: list[Record] = []
-    total = len(places) * len(methods)
+    trials = [_trial(place, name, method, conditions) for place in places for name, method in methods.items()]
+    store.begin(cell_key(trial.cell, trial.settings) for trial in trials)
     for place in places:
-        some = sampled(place.images)
-        store.pictures |= {f"{k}/{place.set}": v for k, v in set_pictures(place.images, some).items()}
-        seen: Observation | None = None
-        for name, method in methods.items():
-            method = method_for(method, place.truth)
-            cell, settings = cell_of(place, name), conditions.settings(place, method)
-            record = store.find(cell_key(cell, settings))
-            if record is None:
-                seen = seen or observe(place.images, place.truth, noise_std=conditions.noise_std, seed=conditions.seed)
-                told = _within(narrate, " / ".join(cell.values()), len(records), total)
-                record = _run(f, place, seen, method, cell, settings, conditions, store, told, some)
-            records.append(record)
-    narrate("all cells are done", total, total)
+        pictures = set_pictures(place.images, sampled(place.images))
+        store.pictures |= {f"{k}/{place.set}": v for k, v in pictures.items()}
+    records: list[Record] = []
+    for trial in trials:
+        record = store.find(cell_key(trial.cell, trial.settings))
+        if record is None:
+            told = _within(narrate, " / ".join(trial.cell.values()), len(records), len(trials))
+            told(0, 1)
+            measured = measurer(trial, told)
+            store.add(measured.record, measured.pictures)
+            record = measured.record
+        records.append(record)
+    narrate("all cells are done", len(trials), len(trials))
     return records
+
+
+def _trial(place: Place, name: str, method: Any, conditions: Conditions) -> Trial:
+    method = method_for(method, place.truth)
+    cell, settings = cell_of(place, name), conditions.settings(place, method)
+    return Trial(place.images, place.truth, method, cell, settings, conditions, sampled(place.images))
 
 
 def recover(method: Any, f: Any, seen: Observation, **options: Any) -> Recovery:
@@ -98,18 +135,6 @@ def measure(
     return record, found
 
 
-def _run(
-    f: Any, place: Place, seen: Observation, method: Any, cell: dict[str, str], settings: dict[str, Any],
-    conditions: Conditions, store: Store, told: Callable[[int, int], None], some: np.ndarray,
-) -> Record:  # fmt: skip
-    told(0, 1)
-    record, found = measure(
-        f, place.images, seen, method, cell, settings, conditions.provenance, chunk=conditions.chunk, progress=told
-    )
-    store.add(record, _named(cell, cell_pictures(place.images, seen, found, some)))
-    return record
-
-
 def _mask_columns(method: Any, found: Recovery, seen: Observation) -> tuple[list[float] | None, list[float] | None]:
     """Per image, how an estimated mask agrees with the true one; nothing where none was estimated."""
     if method.knows_truth or not isinstance(found.degradation, Erasure) or not isinstance(seen.truth, Erasure):
@@ -124,6 +149,6 @@ def _named(cell: Mapping[str, str], pictures: Mapping[str, np.ndarray]) -> dict[
     return {f"{kind}/{names[kind]}": array for kind, array in pictures.items()}
 
 
-def _within(narrate: Narrator, words: str, before: int, total: int) -> Callable[[int, int], None]:
+def _within(narrate: Narrator, words: str, before: int, total: int) -> Progress:
     """Progress inside a cell as a fraction of one."""
     return lambda done, count: narrate(words, before + done / count, total)

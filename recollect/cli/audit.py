@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recollect.cli.places import On, WorkerCpus, WorkerGpus
 from recollect.errors import InputError
 
 if TYPE_CHECKING:
-    from recollect.auditing import Audit
+    from recollect.auditing import Audit, Spread
 
 GATE_EXCEEDED = 3
 MODEL = (
@@ -135,6 +138,9 @@ def audit_command(
         int | None, typer.Option(rich_help_panel=_FIT, help="The only number of images that it takes at once.")
     ] = None,
     flat: Annotated[bool, typer.Option("--flat", rich_help_panel=_FIT, help="It takes vectors, one an image.")] = False,
+    on: On = None,
+    worker_cpus: WorkerCpus = 1.0,
+    worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Measure how much of a training set can be read back out of a model.
 
@@ -147,18 +153,36 @@ def audit_command(
     from recollect.models import open_model
 
     gate = read_share(fail_above) if fail_above is not None else None
-    f = open_model(
-        model, weights=weights, weights_key=weights_key, device=device, input_range=input_range,
-        output_range=output_range, mean=mean, std=std, output=output, channels=channels, batch=batch, flat=flat,
-    )  # fmt: skip
-    with Narration(quiet=as_json) as narrate:
+    how: dict[str, Any] = {
+        "weights": weights, "weights_key": weights_key, "input_range": input_range, "output_range": output_range,
+        "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch, "flat": flat,
+    }  # fmt: skip
+    f = open_model(model, device="cpu" if on else device, **how)
+    with Narration(quiet=as_json) as narrate, spread_on(on, model, how, device, worker_cpus, worker_gpus) as measurer:
         found = audit(
             f, train=train, control=control, masks=masks, fill=fill, methods=methods, gamma=read_gamma(gamma),
             start=start, noise_std=noise_std, attractors=attractors, prior=prior, out=out, title=model,
-            command=shlex.join(["recollect", *sys.argv[1:]]), narrate=narrate,
+            command=shlex.join(["recollect", *sys.argv[1:]]), narrate=narrate, measurer=measurer,
         )  # fmt: skip
     tell(found, out, as_json)
     hold_to(gate, found)
+
+
+@contextmanager
+def spread_on(
+    on: str | None, model: str, how: Mapping[str, Any], device: str, cpus: float, gpus: float | None
+) -> Iterator[Spread | None]:
+    """Who measures the cells: the workers of a Ray cluster, or nobody else."""
+    if on is None:
+        yield None
+        return
+    from recollect.auditing import Spread
+    from recollect.models import Carried
+    from recollect.on_ray import crew_on
+
+    with crew_on(on, device, cpus, gpus) as crew:
+        carried = Carried.of(model, {**how, "device": crew.device})
+        yield Spread(crew, carried, len(crew), tell=lambda line: typer.echo(line, err=True))
 
 
 def tell(found: Audit, out: Path, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.cli.places import On, WorkerCpus, WorkerGpus
 from recollect.paper import RESULTS, WORK
 
 if TYPE_CHECKING:
@@ -41,11 +42,12 @@ def list_command(scale: Size = "small", data: Data = None, results: Records = RE
 def run_command(
     names: Names, scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK,
     device: Device = None, only: Only = None, max_seconds: Seconds = None,
+    on: On = None, worker_cpus: WorkerCpus = 1.0, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what has no record yet; stopped at any moment, the same command goes on."""
     from recollect.paper import commands
 
-    options = _options(scale, data, results, work, device)
+    options = _options(scale, data, results, work, device, on, worker_cpus, worker_gpus)
     raise typer.Exit(commands.run_command(names, options, only or (), max_seconds))
 
 
@@ -62,15 +64,19 @@ def figure_command(
 @app.command("all")
 def all_command(
     scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK, device: Device = None,
-    max_seconds: Seconds = None,
+    max_seconds: Seconds = None, on: On = None, worker_cpus: WorkerCpus = 1.0, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what is missing of every experiment, then draw everything."""
     from recollect.paper import commands
 
-    raise typer.Exit(commands.all_command(_options(scale, data, results, work, device), max_seconds))
+    options = _options(scale, data, results, work, device, on, worker_cpus, worker_gpus)
+    raise typer.Exit(commands.all_command(options, max_seconds))
 
 
-def _options(scale: str, data: str | None, results: Path, work: Path, device: str | None) -> Options:
+def _options(
+    scale: str, data: str | None, results: Path, work: Path, device: str | None, on: str | None = None,
+    worker_cpus: float = 1.0, worker_gpus: float | None = None,
+) -> Options:  # fmt: skip
     from recollect.paper.commands import Options
 
-    return Options(scale, data, results, work, device)
+    return Options(scale, data, results, work, device, on, worker_cpus, worker_gpus)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -34,6 +34,9 @@ class Options:
     results: Path = RESULTS
     work: Path = WORK
     device: str | None = None
+    on: str | None = None  # a Ray cluster
+    worker_cpus: float = 1.0
+    worker_gpus: float | None = None
 
     @property
     def sizes(self) -> Scale:
@@ -43,14 +46,21 @@ class Options:
     def bench(self) -> Bench:
         if self.data and not Path(self.data).is_dir():
             raise InputError(f"There is no folder {self.data}; --data is the folder that holds the real data sets.")
-        place = _device(self.device)
+        place = _device(None if self.on else self.device)
         return Bench(Results(self.results / self.scale), self.work / self.scale, self.data, place)
 
 
 def run_command(names: str, options: Options, only: Sequence[str] = (), max_seconds: float | None = None) -> int:
     """Compute what has no record yet; 0 when all is there, 1 when the time was over before."""
     budget = Budget() if max_seconds is None else Budget(max_seconds)
-    done = run(experiments_named(names), options.sizes, options.bench, only=only, budget=budget, tell=say)
+    chosen, scale, bench = experiments_named(names), options.sizes, options.bench
+    if options.on is None:
+        return 0 if run(chosen, scale, bench, only=only, budget=budget, tell=say) else UNFINISHED
+    from recollect.on_ray import crew_on
+
+    with crew_on(options.on, options.device, options.worker_cpus, options.worker_gpus) as crew:
+        there = torch.device(crew.device)
+        done = run(chosen, scale, bench, only=only, budget=budget, tell=say, runner=crew, device=there)
     return 0 if done else UNFINISHED
 
 
@@ -114,6 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     asked = _parser().parse_args(arguments)
     options = Options(asked.scale, asked.data, asked.results, asked.work, asked.device)
+    if asked.command in ("run", "all"):
+        options = replace(options, on=asked.on, worker_cpus=asked.worker_cpus, worker_gpus=asked.worker_gpus)
     if asked.command == "run":
         return run_command(asked.names, options, asked.only or (), asked.max_seconds)
     if asked.command == "figure":
@@ -141,6 +153,9 @@ def _parser() -> argparse.ArgumentParser:
     everything = commands.add_parser("all", parents=[common], help="run and draw everything")
     for command in (running, everything):
         command.add_argument("--max-seconds", type=float, help="stop between two cells after this time")
+        command.add_argument("--on", metavar="CLUSTER", help="ray, ray://HOST:PORT or HOST:PORT: a Ray cluster")
+        command.add_argument("--worker-cpus", type=float, default=1.0, help="CPUs of each worker of the cluster")
+        command.add_argument("--worker-gpus", type=float, help="GPUs of each worker; one by default, with cuda")
     return parser
 
 

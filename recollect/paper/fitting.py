@@ -14,7 +14,7 @@ from recollect.paper.plan import SEED, Fit
 from recollect.paper.results import Results
 from recollect.records import provenance
 from recollect.sources import load
-from recollect.sweep import Budget
+from recollect.sweep import Budget, Folder, Shared, Task
 from recollect.training import Recipe, Training, train_to_loss
 
 BEST = "best.safetensors"
@@ -41,12 +41,14 @@ class Bench:
         return {loss: path for loss, path in paths.items() if path.exists()}
 
     def weights(self, fit: Fit, loss: float | None) -> torch.nn.Module:
-        return load_checkpoint(self.checkpoints(fit)[loss], self.device).network
+        """On the CPU: the device may be another machine's."""
+        return load_checkpoint(self.checkpoints(fit)[loss], "cpu").network
 
     def best_weights(self, fit: Fit) -> torch.nn.Module:
         """The weights at the lowest milestone, or the best where that was not reached."""
         here = self.checkpoints(fit)
-        return self.weights(fit, min((loss for loss in here if loss is not None and None not in here), default=None))
+        lowest = min((loss for loss in here if loss is not None and None not in here), default=None)
+        return self.weights(fit, lowest).to(self.device)
 
     def pictures(self, name: str) -> Path:
         return self.work / "pictures" / f"{name}.npz"
@@ -60,23 +62,31 @@ def finished(bench: Bench, fit: Fit) -> bool:
     return {m["wanted"] for m in facts["milestones"]} <= set(here) and (facts["reached"] or None in here)
 
 
-def train(bench: Bench, fit: Fit, images: Images, budget: Budget) -> str:
-    """Train, or go on with it, as far as the time allows; keep what is known about it, and say it in a line."""
+def training(bench: Bench, fit: Fit, images: Shared[Images], budget: Budget) -> Task:
+    """Train, or go on with it, as far as the time allows; what is known about it is kept, and said in a line."""
+    limit = min(fit.limit_seconds, _spent(bench, fit) + budget.left)
+
+    def keep(facts: dict[str, Any]) -> str:
+        bench.results.add_training(fit, facts)
+        reached = ", ".join(f"{m['wanted']:.0e} in {m['seconds']:.0f} s" for m in facts["milestones"])
+        return f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
+
+    inputs = (fit, images, Folder(bench.work / fit.name), limit, bench.device)
+    return Task(f"{fit.name}: training", train, inputs, keep, first=True)
+
+
+def train(fit: Fit, images: Images, folder: Path, limit: float, device: torch.device) -> dict[str, Any]:
+    """Weights go to the folder; the facts that are worth keeping come back."""
     network = fit.network(images.shape)
     recipe = Recipe.for_network(network, len(images), optimizer=fit.optimizer, seed=SEED)
-    limit = min(fit.limit_seconds, _spent(bench, fit) + budget.left)
-    folder = bench.work / fit.name
     done = train_to_loss(
-        network, images, fit.milestones[-1], fit.milestones, recipe=recipe, folder=folder, device=bench.device,
+        network, images, fit.milestones[-1], fit.milestones, recipe=recipe, folder=folder, device=device,
         max_seconds=limit,
     )  # fmt: skip
     if not done.reached:
         save_checkpoint(folder / BEST, done.network, {"loss": done.loss, "why": done.why})
-    facts = _facts(fit, recipe, images, network.settings, done, bench.device)
-    facts["finished"] = done.reached or limit >= fit.limit_seconds  # else it was this call's time that ended
-    bench.results.add_training(fit, facts)
-    reached = ", ".join(f"{m.wanted:.0e} in {m.seconds:.0f} s" for m in done.milestones) or "no milestone"
-    return f"{fit.name}: trained: {reached}. {done.why}"
+    over = done.reached or limit >= fit.limit_seconds  # else it was this call's time that ended
+    return _facts(fit, recipe, images, network.settings, done, device) | {"finished": over}
 
 
 def _spent(bench: Bench, fit: Fit) -> float:

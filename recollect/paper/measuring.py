@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache, partial
+from typing import Any
 
+import numpy as np
 import torch
 
 from recollect.auditing import measure
 from recollect.auditing.facts import fingerprint, train_loss
 from recollect.auditing.pictures import save_arrays
-from recollect.degradation import Observation, mask, observe
+from recollect.degradation import mask, observe
 from recollect.images import Images
 from recollect.paper.experiment import Experiment
-from recollect.paper.fitting import Bench, finished, train
-from recollect.paper.plan import GENERIC, SEED, Cell, Fit
+from recollect.paper.fitting import Bench, finished, training
+from recollect.paper.plan import SEED, Cell, Fit
 from recollect.paper.scales import Scale
 from recollect.priors import can_open_priors
 from recollect.records import Record, provenance
-from recollect.sweep import Budget
+from recollect.sweep import Budget, Shared, Task
 
 
 @dataclass(frozen=True)
@@ -29,51 +31,43 @@ class Measure:
     bench: Bench
     fit: Fit
     cells: Sequence[Cell]
+    shown: bool = False  # pictures are still to be taken with its weights
 
-    def __call__(self, budget: Budget) -> Iterator[str]:
+    def __call__(self, budget: Budget) -> Iterator[Task]:
         results = self.bench.results
         pending = [cell for cell in self.cells if results.missing(cell)]
-        if not can_open_priors() and any(not cell.sees_network for cell in pending):
-            pending = [cell for cell in pending if cell.sees_network]
-            yield f"{self.fit.name}: {GENERIC} is left out here, since it needs diffusers"
         done = results.training(self.fit)
-        if not pending and done and done["finished"]:
+        if not pending and not self.shown and done and done["finished"]:
             return
+        sets = {part: Shared(partial(self.bench.images, self.fit, part)) for part in ("train", "control")}
         if not finished(self.bench, self.fit):
-            yield train(self.bench, self.fit, self._sets["train"], budget)
-        yield from self._measure([cell for cell in _in_reach(self.bench, pending) if not results.has(cell)])
-
-    def _measure(self, cells: Sequence[Cell]) -> Iterator[str]:
+            yield training(self.bench, self.fit, sets["train"], budget)
+        cells = [cell for cell in _in_reach(self.bench, pending) if not results.has(cell)]
         order = sorted(cells, key=lambda c: c.loss or 0.0)  # stable: masks and methods stay in their order
         for loss in dict.fromkeys(cell.loss for cell in order):
-            f = self.bench.weights(self.fit, loss)
-            about = self._about(f)
-            seen: dict[tuple[str, str, float], Observation] = {}
+            network = Shared(partial(self.bench.weights, self.fit, loss))
             for cell in (c for c in order if c.loss == loss):
-                place = cell.set, cell.mask, cell.noise_std
-                if place not in seen:
-                    seen = {place: self._observe(cell)}  # only one: large sets take gigabytes
-                images = self._sets[cell.set]
-                where = {**about, "images": {"hash": images.hash, "count": len(images)}}
-                record, _ = measure(
-                    f, images, seen[place], cell.settled_method(self.bench.device), cell.identity, cell.settings, where
-                )
-                self.bench.results.add(record)
-                yield describe(record)
+                inputs = (cell, network, sets["train"], sets[cell.set], self.bench.device)
+                yield Task(str(cell), measure_cell, inputs, self._keep)
 
-    def _observe(self, cell: Cell) -> Observation:
-        images = self._sets[cell.set]
-        truth = mask(cell.mask, images.shape, count=len(images), seed=SEED)
-        return observe(images, truth, noise_std=cell.noise_std, seed=SEED)
+    def _keep(self, record: Record) -> str:
+        self.bench.results.add(record)
+        return describe(record)
 
-    def _about(self, f: torch.nn.Module) -> dict[str, object]:
-        images = self._sets["train"]
-        loss = train_loss(f, images)
-        return provenance(self.bench.device, train_loss=float(f"{loss:.4g}"), model=fingerprint(f, images))
 
-    @cached_property
-    def _sets(self) -> dict[str, Images]:
-        return _Sets(self.bench, self.fit)
+def measure_cell(cell: Cell, network: torch.nn.Module, train: Images, images: Images, device: torch.device) -> Record:
+    """The record of a cell, on any machine."""
+    f = network.to(device)
+    truth = mask(cell.mask, images.shape, count=len(images), seed=SEED)
+    seen = observe(images, truth, noise_std=cell.noise_std, seed=SEED)
+    about = {**_about(f, train, device), "images": {"hash": images.hash, "count": len(images)}}
+    return measure(f, images, seen, cell.settled_method(device), cell.identity, cell.settings, about)[0]
+
+
+@lru_cache(maxsize=1)  # the cells of one network follow each other
+def _about(f: torch.nn.Module, train: Images, device: torch.device) -> dict[str, Any]:
+    loss = train_loss(f, train)
+    return provenance(device, train_loss=float(f"{loss:.4g}"), model=fingerprint(f, train))
 
 
 @dataclass(frozen=True)
@@ -84,19 +78,23 @@ class TakePictures:
     experiment: Experiment
     scale: Scale
 
-    def __call__(self, budget: Budget) -> Iterator[str]:
-        pictures, path = self.experiment.pictures, self.bench.pictures(self.experiment.id)
-        if pictures is None or path.exists():
-            return
-        if pictures.needs_prior and not can_open_priors():
-            yield f"{self.experiment.id}: left out here, since it needs diffusers"
-            return
-        fit = pictures.fit(self.scale)
-        if not finished(self.bench, fit):
-            yield train(self.bench, fit, self.bench.images(fit, "train"), budget)
-        if finished(self.bench, fit):
-            save_arrays(path, pictures.take(self.bench, self.scale, fit))
-            yield f"{self.experiment.id}: pictures are in {path}"
+    @property
+    def fit(self) -> Fit | None:
+        """The training whose weights are needed; None where there is nothing to be done."""
+        pictures = self.experiment.pictures
+        if pictures is None or self.bench.pictures(self.experiment.id).exists():
+            return None
+        return pictures.fit(self.scale) if can_open_priors() or not pictures.needs_prior else None
+
+    def __call__(self, _budget: Budget) -> Iterator[Task]:
+        fit, pictures = self.fit, self.experiment.pictures
+        if fit and pictures and finished(self.bench, fit):
+            yield Task(f"{self.experiment.id}: pictures", pictures.take, (self.bench, self.scale, fit), self._keep)
+
+    def _keep(self, arrays: dict[str, np.ndarray]) -> str:
+        path = self.bench.pictures(self.experiment.id)
+        save_arrays(path, arrays)
+        return f"{self.experiment.id}: pictures are in {path}"
 
 
 @dataclass(frozen=True)
@@ -107,23 +105,14 @@ class FindFacts:
     experiment: Experiment
     scale: Scale
 
-    def __call__(self, _budget: Budget) -> Iterator[str]:
-        find, results = self.experiment.facts, self.bench.results
-        if find is not None and results.facts(self.experiment.id) is None:
-            results.add_facts(self.experiment.id, find(self.bench, self.scale))
-            yield f"{self.experiment.id}: done"
+    def __call__(self, _budget: Budget) -> Iterator[Task]:
+        find = self.experiment.facts
+        if find is not None and self.bench.results.facts(self.experiment.id) is None:
+            yield Task(f"{self.experiment.id}: facts", find, (self.bench, self.scale), self._keep)
 
-
-class _Sets(dict[str, Images]):
-    """The images by set, loaded when they are first asked for."""
-
-    def __init__(self, bench: Bench, fit: Fit) -> None:
-        super().__init__()
-        self._bench, self._fit = bench, fit
-
-    def __missing__(self, part: str) -> Images:
-        self[part] = self._bench.images(self._fit, part)
-        return self[part]
+    def _keep(self, facts: dict[str, Any]) -> str:
+        self.bench.results.add_facts(self.experiment.id, facts)
+        return f"{self.experiment.id}: done"
 
 
 def _in_reach(bench: Bench, cells: Sequence[Cell]) -> Iterator[Cell]:

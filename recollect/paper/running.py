@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatch
+
+import torch
 
 from recollect.errors import InputError
 from recollect.paper.experiment import Experiment
 from recollect.paper.fitting import Bench
 from recollect.paper.measuring import FindFacts, Measure, TakePictures
-from recollect.paper.plan import Cell, Fit
+from recollect.paper.plan import GENERIC, Cell, Fit
 from recollect.paper.scales import Scale
+from recollect.priors import can_open_priors
 from recollect.sweep import Budget, Job, Runner, Tell, in_this_process
 
 
 def run(
     experiments: Sequence[Experiment], scale: Scale, bench: Bench, *, only: Sequence[str] = (),
     budget: Budget | None = None, tell: Tell = lambda _: None, runner: Runner = in_this_process,
+    device: torch.device | None = None,
 ) -> bool:  # fmt: skip
-    """Compute what is missing; whether all of it is there now. `only` are patterns on trainings or cells."""
+    """Compute what is missing; whether all of it is there now. `only` are patterns on trainings or cells.
+
+    `device` is where the runner's machines compute, if not where this one does.
+    """
     budget, began = budget or Budget(), time.monotonic()
     work = gather(experiments, scale, only)
-    jobs: list[Job] = [Measure(bench, fit, cells) for fit, cells in work.items()]
     chosen = [e for e in experiments if not only or any(_chosen(fit.name, only) for fit in e.fits(scale))]
-    jobs += [TakePictures(bench, experiment, scale) for experiment in chosen]
-    jobs += [FindFacts(bench, experiment, scale) for experiment in chosen]
-    done = runner(jobs, budget, tell)
+    possible = {fit: [cell for cell in cells if cell.sees_network or can_open_priors()] for fit, cells in work.items()}
+    if possible != work:
+        tell(f"{GENERIC} is left out here: it needs diffusers.")
+    pictures = [TakePictures(bench, experiment, scale) for experiment in chosen]
+    shown = {job.fit: None for job in pictures if job.fit}
+    there = replace(bench, device=device or bench.device)
+    jobs = [Measure(there, fit, possible.get(fit, []), fit in shown) for fit in {**work, **shown}]
+    few: list[Job] = [*pictures, *(FindFacts(bench, experiment, scale) for experiment in chosen)]
+    done = runner(jobs, budget, tell) and in_this_process(few, budget, tell)  # a few images: not worth sending
     tell(f"{time.monotonic() - began:.0f} s; {progress(bench, work)}")
     return done
 

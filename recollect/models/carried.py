@@ -1,0 +1,40 @@
+"""A model on its way to another machine: its files and how they are opened, or the object itself."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from recollect.models.opening import Model, open_model
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """What open_model is to be called with, where it arrives; opened once."""
+
+    what: Model
+    options: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)  # by the argument whose file it is
+
+    @classmethod
+    def of(cls, what: Model, options: Mapping[str, Any]) -> Carried:
+        """A file travels with its content; package.module:factory must be there on the other machine."""
+        given = {"what": what, "weights": options.get("weights")}
+        paths = {name: Path(path).expanduser() for name, path in given.items() if isinstance(path, str | Path)}
+        return cls(what, options, {name: path.read_bytes() for name, path in paths.items() if path.is_file()})
+
+    @cached_property
+    def opened(self) -> nn.Module:
+        with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+            arguments = {"what": self.what, **self.options}
+            for name, content in self.files.items():
+                path = Path(folder) / f"{name}-{Path(str(arguments[name])).name}"
+                path.write_bytes(content)
+                arguments[name] = path
+            return open_model(**arguments)

@@ -1,0 +1,28 @@
+import pickle
+from pathlib import Path
+
+import torch
+
+from recollect import FullyConnected
+from recollect.checkpoints import save_checkpoint
+from recollect.models import Carried
+
+
+def test_a_file_travels_with_its_content(tmp_path: Path) -> None:
+    network = FullyConnected((3, 4, 4), layers=2, width=8, seed=1)
+    path = tmp_path / "model.safetensors"
+    save_checkpoint(path, network, {})
+    sent = pickle.dumps(Carried.of(str(path), {"device": "cpu", "input_range": "-1,1"}))
+    path.unlink()
+    arrived = pickle.loads(sent)
+    x = torch.rand(2, 3, 4, 4)
+    assert torch.equal(arrived.opened(x), (network(x * 2 - 1) + 1) / 2)
+    assert arrived.opened is arrived.opened
+
+
+def test_an_object_travels_itself() -> None:
+    network = FullyConnected((3, 4, 4), layers=2, width=8, seed=1)
+    arrived = pickle.loads(pickle.dumps(Carried.of(network, {})))
+    x = torch.rand(2, 3, 4, 4)
+    assert torch.equal(arrived.opened(x), network(x))
+    assert not arrived.files
