@@ -90,7 +90,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     # places
     "no such path": (lambda: recollect.load(Path("nowhere")), "There is no folder .*nowhere"),
     "a folder for an array": (lambda: audit(train="here.npy"), "There is no file here.npy"),
-    "a file for a folder": (lambda: audit(train="folder:text.txt"), "There is no folder text.txt"),
+    "a file for a folder": (lambda: audit(train="folder:text.txt"), "text.txt is a file, not a folder"),
     "an empty folder": (lambda: audit(train="folder:empty"), "The folder empty holds nothing"),
     "a folder for a model": (lambda: audit("empty"), "empty is a folder, not a file"),
     "a file for results": (lambda: audit(out="text.txt"), "text.txt is a file; results need a folder"),

@@ -41,7 +41,7 @@ def open_(path: Path, request: Request) -> Catalogue:
 
 def _list(path: Path) -> list[str]:
     if not path.is_dir():
-        raise InputError(f"There is no folder {path}.")
+        raise InputError(f"{path} is a file, not a folder." if path.is_file() else f"There is no folder {path}.")
     names, others = [], 0
     for at, folders, files in os.walk(path, onerror=_unreadable):
         folders[:] = [folder for folder in folders if not folder.startswith((".", "__MACOSX"))]

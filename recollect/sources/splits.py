@@ -59,7 +59,7 @@ def split(train: str, control: str | None = None, *, progress: Progress | None =
     if shared:
         raise InputError(
             f"{len(shared)} images, such as {min(shared)}, are in both {made.train.name} and {made.control.name}: "
-            "together they ask for more than there is. Ask for fewer of one."
+            + ("give control as part=control." if request.part == other.part else "ask for fewer of one.")
         )
     return made
 
