@@ -70,7 +70,10 @@ TRAINING = {p for f in (recollect.train_to_loss, Recipe, recollect.FullyConnecte
 
 @pytest.mark.parametrize(
     ("command", "in_python", "only_here"),
-    [("audit", AUDITING, {"json", "fail_above"}), ("train", TRAINING, {"json", "out"})],
+    [
+        ("audit", AUDITING, {"json", "fail_above", "on", "worker_cpus", "worker_gpus"}),
+        ("train", TRAINING, {"json", "out"}),
+    ],
 )
 def test_an_option_is_called_as_it_is_in_python(command: str, in_python: set[str], only_here: set[str]) -> None:
     """One word for one thing: --input-range is input_range in Python, in records and in messages."""
