@@ -124,15 +124,22 @@ def measure(
     """One cell: recover, score, and note how each image ended."""
     began = time.monotonic()
     found = recover(method, f, seen, chunk=chunk, progress=progress)
-    seconds = round(time.monotonic() - began, 3)
+    seconds = time.monotonic() - began
+    return record_of(found, images, seen, method, cell, settings, provenance, seconds), found
+
+
+def record_of(
+    found: Recovery, images: Images, seen: Observation, method: Any, cell: Mapping[str, Any],
+    settings: Mapping[str, Any], provenance: Mapping[str, Any], seconds: float,
+) -> Record:  # fmt: skip
+    """What is kept of a recovery: its errors, and how each image ended."""
     accuracy, iou = _mask_columns(method, found, seen)
-    record = Record(
+    return Record(
         cell=cell, settings=settings, ids=list(images.ids), mse=mse(found.estimate, images.pixels).tolist(),
         rounds=found.rounds.tolist(), steps=found.steps.tolist(),
         stop=[Stop(code).name.lower() for code in found.stop.tolist()], mask_accuracy=accuracy, mask_iou=iou,
-        seconds=seconds, provenance=provenance,
+        seconds=round(seconds, 3), provenance=provenance,
     )  # fmt: skip
-    return record, found
 
 
 def _mask_columns(method: Any, found: Recovery, seen: Observation) -> tuple[list[float] | None, list[float] | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from recollect.auditing import measure
+from recollect.auditing import record_of, recover
 from recollect.auditing.facts import fingerprint, train_loss
 from recollect.auditing.pictures import save_arrays
-from recollect.degradation import mask, observe
+from recollect.degradation import Degradation, Observation, mask, observe
 from recollect.images import Images
 from recollect.paper.experiment import Experiment
 from recollect.paper.fitting import Bench, finished, training
@@ -22,6 +23,8 @@ from recollect.paper.scales import Scale
 from recollect.priors import can_open_priors
 from recollect.records import Record, provenance
 from recollect.sweep import Budget, Shared, Task
+
+SIDE_BY_SIDE = 2000  # sets of more images fill a GPU by themselves, and their masks together a laptop's memory
 
 
 @dataclass(frozen=True)
@@ -46,22 +49,53 @@ class Measure:
         order = sorted(cells, key=lambda c: c.loss or 0.0)  # stable: masks and methods stay in their order
         for loss in dict.fromkeys(cell.loss for cell in order):
             network = Shared(partial(self.bench.weights, self.fit, loss))
-            for cell in (c for c in order if c.loss == loss):
-                inputs = (cell, network, sets["train"], sets[cell.set], self.bench.device)
-                yield Task(str(cell), measure_cell, inputs, self._keep)
+            for some in _together([c for c in order if c.loss == loss]):
+                name = f"{some[0]} and {len(some) - 1} more masks" if some[1:] else str(some[0])
+                inputs = (some, network, sets["train"], sets[some[0].set], self.bench.device)
+                yield Task(name, measure, inputs, self._keep)
 
-    def _keep(self, record: Record) -> str:
-        self.bench.results.add(record)
-        return describe(record)
+    def _keep(self, records: Sequence[Record]) -> str:
+        for record in records:
+            self.bench.results.add(record)
+        return "\n".join(describe(record) for record in records)
 
 
-def measure_cell(cell: Cell, network: torch.nn.Module, train: Images, images: Images, device: torch.device) -> Record:
-    """The record of a cell, on any machine."""
-    f = network.to(device)
+def measure(
+    cells: Sequence[Cell], network: torch.nn.Module, train: Images, images: Images, device: torch.device
+) -> list[Record]:
+    """The records of cells that differ in their mask alone, on any machine.
+
+    They are recovered as one batch: the few images of each that take many rounds then keep a GPU busy together.
+    """
+    f, method, size = network.to(device), cells[0].settled_method(device), len(images)
+    seen = [_observe(cell, images) for cell in cells]
+    all_seen = Observation(
+        torch.cat([s.y for s in seen]), Degradation.join([s.truth.expand(s.y) for s in seen]), seen[0].noise_std
+    )
+    began = time.monotonic()
+    found = recover(method, f, all_seen)
+    seconds = time.monotonic() - began
+    about = {**_about(f, train, device), "images": {"hash": images.hash, "count": size}}
+    records = []
+    for i, cell in enumerate(cells):
+        own = found[i * size : (i + 1) * size]
+        share = seconds * float(own.steps.sum()) / max(1.0, float(found.steps.sum()))  # of the work, so of the time
+        records.append(record_of(own, images, seen[i], method, cell.identity, cell.settings, about, share))
+    return records
+
+
+def _observe(cell: Cell, images: Images) -> Observation:
     truth = mask(cell.mask, images.shape, count=len(images), seed=SEED)
-    seen = observe(images, truth, noise_std=cell.noise_std, seed=SEED)
-    about = {**_about(f, train, device), "images": {"hash": images.hash, "count": len(images)}}
-    return measure(f, images, seen, cell.settled_method(device), cell.identity, cell.settings, about)[0]
+    return observe(images, truth, noise_std=cell.noise_std, seed=SEED)
+
+
+def _together(cells: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:
+    """Cells in their order, those that differ in their mask alone side by side; large sets stay by themselves."""
+    groups: dict[object, list[Cell]] = {}
+    for cell in cells:
+        alone = cell.mask if cell.fit.images.count > SIDE_BY_SIDE else None
+        groups.setdefault((cell.set, cell.method, cell.noise_std, alone), []).append(cell)
+    yield from map(tuple, groups.values())
 
 
 @lru_cache(maxsize=1)  # the cells of one network follow each other

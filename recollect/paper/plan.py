@@ -27,6 +27,7 @@ class ImageSet:
 
     name: str
     spelled: str
+    count: int
 
     def source(self, part: str, data: str | None) -> str:
         """Where to load it from. DATA/NAME-PART.npz goes first, for machines that cannot read the original files."""

@@ -42,19 +42,19 @@ class Scale:
 
 
 def _photos(count: int, size: int) -> ImageSet:
-    return ImageSet(f"photos{count}", f"photos?count={count}&size={size}&seed=42")
+    return ImageSet(f"photos{count}", f"photos?count={count}&size={size}&seed=42", count)
 
 
-def _tiny(name: str, drawn: str) -> ImageSet:
-    return ImageSet(name, "tiny-imagenet:{data}/tiny-imagenet-200.zip?" + drawn + "&seed=42")
+def _tiny(count: int, drawn: str) -> ImageSet:
+    return ImageSet(f"tiny{count}", "tiny-imagenet:{data}/tiny-imagenet-200.zip?" + drawn + "&seed=42", count)
 
 
 def _svhn(count: int) -> ImageSet:
-    return ImageSet(f"svhn{count}", "svhn:{data}/svhn?count=" + f"{count}&seed=42")
+    return ImageSet(f"svhn{count}", "svhn:{data}/svhn?count=" + f"{count}&seed=42", count)
 
 
 def _cifar(count: int) -> ImageSet:
-    return ImageSet(f"cifar{count}", "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42")
+    return ImageSet(f"cifar{count}", "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42", count)
 
 
 SMALL = Scale(
@@ -69,13 +69,13 @@ SMALL = Scale(
 )
 SMALL_REAL = replace(  # the same sizes with real data, where --data says where it is
     SMALL,
-    few={"fc10": _tiny("tiny24", "count=24&size=12"), "fc20": _tiny("tiny24", "count=24&size=12"), "unet": _svhn(6)},
-    many={"fc20": _tiny("tiny60", "count=60&size=12"), "unet": _cifar(30)},
+    few={"fc10": _tiny(24, "count=24&size=12"), "fc20": _tiny(24, "count=24&size=12"), "unet": _svhn(6)},
+    many={"fc20": _tiny(60, "count=60&size=12"), "unet": _cifar(30)},
 )
 FULL = Scale(
     name="full",
-    few={"fc10": _tiny("tiny600", "per-class=3"), "fc20": _tiny("tiny600", "per-class=3"), "unet": _svhn(50)},
-    many={"fc20": _tiny("tiny25000", "per-class=125"), "unet": _cifar(1000)},
+    few={"fc10": _tiny(600, "per-class=3"), "fc20": _tiny(600, "per-class=3"), "unet": _svhn(50)},
+    many={"fc20": _tiny(25000, "per-class=125"), "unet": _cifar(1000)},
     width={"fc10": 1024, "fc20": 1024, "unet": (64, 128, 256, 512)},
     many_width={"fc20": 2048, "unet": (64, 128, 256, 512)},
     seconds={"fc10": 60, "fc20": 180, "unet": 240},

@@ -13,7 +13,7 @@ from recollect.paper.results import Results
 from recollect.paper.scales import Scale
 from recollect.records import Record
 
-IMAGES = ImageSet("made4", "svhn:{data}/svhn?count=4&seed=42")  # never read: the arrays beside it go first
+IMAGES = ImageSet("made4", "svhn:{data}/svhn?count=4&seed=42", 4)  # never read: the arrays beside it go first
 FIT = Fit("fc3", "lrelu", "adam", 64, IMAGES, (1e-2, 1e-3), 30, 60)
 
 

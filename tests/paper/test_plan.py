@@ -47,7 +47,7 @@ def test_gamma_is_the_papers(kind: str, activation: str, noise: float, gamma: fl
 
 
 def test_where_images_come_from(tmp_path: Path) -> None:
-    real = ImageSet("svhn50", "svhn:{data}/svhn?count=50")
+    real = ImageSet("svhn50", "svhn:{data}/svhn?count=50", 50)
     assert real.source("control", "/d") == "svhn:/d/svhn?count=50&part=control"
     with pytest.raises(InputError, match="--data DIR"):
         real.source("train", None)

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from recollect import InputError
+from recollect.paper import measuring
 from recollect.paper.plan import Cell
 from recollect.paper.running import gather, run
 from recollect.paper.scales import SMALL
+from recollect.records import read_record
 from recollect.sweep import Budget
 from tests.paper.making import FIT, bench, experiment, write_images
 
@@ -22,11 +24,27 @@ ROOT = Path(__file__).parents[2]
 def lines_of(folder: Path, *masks: str, **options: object) -> list[str]:
     told: list[str] = []
     run([experiment(masks or ("block", "dust"))], SMALL, bench(folder), tell=told.append, **options)  # type: ignore[arg-type]
-    return told
+    return [line for words in told for line in words.splitlines()]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "results" / "cells").iterdir()}
+
+
+def test_masks_measured_side_by_side_give_what_each_gives_alone(tmp_path: Path, monkeypatch) -> None:
+    together, alone = tmp_path / "together", tmp_path / "alone"
+    for folder in (together, alone):
+        folder.mkdir()
+    lines_of(together)
+    monkeypatch.setattr(measuring, "SIDE_BY_SIDE", 0)
+    lines_of(alone)
+    assert set(contents(together)) == set(contents(alone))
+    for name in contents(alone):
+        a, b = (read_record(folder / "results" / "cells" / name) for folder in (together, alone))
+        assert a.stop == b.stop
+        assert a.steps == pytest.approx(b.steps, abs=3)  # rounding differs with the batch
+        assert a.mse == pytest.approx(b.mse, rel=1e-2)
+        assert a.seconds > 0
 
 
 def test_one_training_serves_all_and_nothing_is_done_twice(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.paper.making import bench
 def test_the_theorem_holds_where_its_condition_does_and_not_elsewhere(tmp_path: Path) -> None:
     images = np.random.default_rng(1).integers(0, 256, (12, 3, 16, 16), dtype=np.uint8)
     np.savez(tmp_path / "made12-train.npz", images=images)
-    scale = replace(SMALL, few={"fc10": ImageSet("made12", "photos")})
+    scale = replace(SMALL, few={"fc10": ImageSet("made12", "photos", 12)})
     here = bench(tmp_path)
     run([EXPERIMENTS["theorem-1"]], scale, here)
     found = here.results.facts("theorem-1")
