@@ -53,4 +53,4 @@ def place_of(record: Record) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:]) if len(sys.argv) == 3 else sys.exit(__doc__)

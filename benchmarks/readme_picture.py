@@ -57,4 +57,4 @@ def draw(shown: dict[str, list[np.ndarray]], drawing: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:]) if len(sys.argv) == 3 else sys.exit(__doc__)

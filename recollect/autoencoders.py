@@ -31,8 +31,9 @@ class FullyConnected(nn.Module):
         if not is_whole(layers, 2):
             raise InputError(f"A fully connected autoencoder has at least 2 layers, got {layers!r}.")
         if not isinstance(shape, Sequence) or not shape or not all(is_whole(side, 1) for side in (*shape, width)):
+            given = repr(shape) if isinstance(shape, Sequence) else f"a {type(shape).__name__}"
             raise InputError(
-                f"A network takes the images' shape, such as images.shape, and a width of 1 or more; got {shape!r} and "
+                f"A network takes the images' shape, such as images.shape, and a width of 1 or more; got {given} and "
                 f"width {width!r}."
             )
         self.settings: dict[str, Any] = {

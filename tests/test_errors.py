@@ -37,6 +37,12 @@ def audit(model: Any = F, **changes: Any) -> Any:
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
+    # masks
+    "a mask that erases nothing": (lambda: audit(masks="random:0%"), "erases nothing, so there is nothing to recover"),
+    "a mask that erases all": (lambda: audit(masks="random:100%"), "erases everything"),
+    # models
+    "a class of ours": (lambda: audit(FullyConnected), "an object, not the class FullyConnected"),
+    "a class of one's own": (lambda: audit(Sampling), r"make one, with Sampling\(...\)"),
     # numbers
     "noise in words": (lambda: recollect.observe(SET, BLOCK, noise_std="x"), "zero or more, got 'x'"),  # type: ignore[arg-type]
     "noise of an audit": (lambda: audit(noise_std="x"), "zero or more, got 'x'"),

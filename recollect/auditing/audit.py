@@ -61,7 +61,7 @@ def audit(
     """
     told = narrate or _silent
     _check_numbers(noise_std, attractors, seed)
-    f = model if callable(model) else open_model(model)
+    f = model if callable(model) and not isinstance(model, type) else open_model(model)
     sets, asked, named = plan.read_sets(train, control), plan.read_masks(masks), plan.read_methods(methods)
     places = plan.read_places(sets, asked, seed, plan.read_fills(fill))
     named = with_prior(named, prior, sets["train"].shape, device_of(f), seed)

@@ -94,6 +94,10 @@ def read_places(
                 truth.expand(images[:1].pixels.expand(len(images), -1, -1, -1))
             except InputError as error:
                 raise InputError(f"Mask {name!r} does not fit the {set_name} images: {error}") from None
+            if isinstance(truth, Erasure) and bool(truth.keep.all()):
+                raise InputError(f"Mask {name!r} erases nothing, so there is nothing to recover.")
+            if isinstance(truth, Erasure) and not bool(truth.keep.any()):
+                raise InputError(f"Mask {name!r} erases everything, so there is nothing to recover an image from.")
             if not isinstance(truth, Erasure):
                 places.append(Place(set_name, name, images, truth))
                 continue

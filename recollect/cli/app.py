@@ -39,9 +39,9 @@ app = typer.Typer(
     "Begin with **recollect demo**, which needs nothing. For a model of your own: **recollect data** "
     "finds images, **recollect audit** measures the model, and **recollect train** makes one to try. "
     "**recollect paper** repeats the experiments of the paper.",
-    epilog="Exit codes: 0 done · 1 training ended before its loss was reached · 2 something was asked for wrongly, "
-    "told in one sentence · 3 the rate is above --fail-above · 130 interrupted with Ctrl-C; run the same command again "
-    "to go on.",
+    epilog="Exit codes: 0 done · 1 not finished: a loss not reached, cells not computed · 2 something was asked for "
+    "wrongly, told in one sentence · 3 the rate is above --fail-above · 130 interrupted with Ctrl-C; run the same "
+    "command again to go on.",
 )
 app.command("demo")(demo.demo_command)
 app.command("audit", epilog=audit.EPILOG)(audit.audit_command)

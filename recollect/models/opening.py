@@ -77,11 +77,14 @@ def _opened(what: Model, weights: str | Path | None, key: str | None, device: to
     if isinstance(what, str) and factory.is_factory(what) and not Path(what).exists():
         return _built(what, weights, key, device)
     if weights is not None or key is not None:
-        raise InputError(f"weights go with package.module:factory, the code that builds the network, not with {what}.")
+        given = what if isinstance(what, str | Path) else f"a {type(what).__name__}"
+        raise InputError(f"weights go with package.module:factory, the code that builds the network, not with {given}.")
     if isinstance(what, str | Path):
         return _opened_file(Path(what).expanduser(), device or "cpu")
     if isinstance(what, nn.Module):
         return what if device is None else what.to(device)
+    if isinstance(what, type):
+        raise InputError(f"A model is an object, not the class {what.__name__}: make one, with {what.__name__}(...).")
     if not callable(what):
         raise InputError(
             f"A model is an nn.Module, a function from images to images, a file ({KNOWN}) or package.module:factory; "

@@ -100,7 +100,7 @@ def _check_output(out: Tensor, pixels: Tensor) -> None:
         share = float((~finite).double().mean())
         raise InputError(
             f"{share:.1%} of what the model returned is NaN or infinite; check its weights, and the range of values "
-            "it wants (the range option)."
+            "it wants (input_range)."
         )
 
 

@@ -14,7 +14,7 @@ from recollect.models.adapter import Adaptation, Adapted
 from recollect.models.scaling import Scaling
 
 HOPELESS = 2e-3  # a reconstruction error above this (27 dB) calls for a look at other ranges
-BETTER = 10  # and one that fits this many times better is no accident
+BETTER = 10  # one that is not hopeless and fits this many times better is no accident
 
 PIXELS = Scaling.of_range(0, 1)
 COMMON = (  # mean and std of ImageNet, CIFAR-10 and MNIST
@@ -40,7 +40,7 @@ def check_range(model: Any, pixels: Tensor, mse: float) -> None:
         if found is not None:
             tried.append((found, other))
     best, other = min(tried, key=lambda pair: pair[0])
-    if best * BETTER < mse:
+    if best <= HOPELESS and best * BETTER < mse:
         words = other.into.words if other.into == other.back else f"{other.into.words} with {other.back.words}"
         raise InputError(
             f"The range of values looks wrong: as given, the model reproduces these images with an error (MSE) of "
@@ -49,7 +49,7 @@ def check_range(model: Any, pixels: Tensor, mse: float) -> None:
 
 
 def _alternatives(how: Adaptation, channels: int) -> Iterator[Adaptation]:
-    """Ranges in use, for input and output alike, and with an output in [0, 1] from a sigmoid."""
+    """Ranges in use, for input and output alike, for one of them alone, and an output in [0, 1] from a sigmoid."""
     scalings = [PIXELS, Scaling.of_range(-1, 1), Scaling.of_range(0, 255)]
     scalings += [Scaling.of_statistics(*s) for s in COMMON if len(s[0]) in (1, channels)]
     plain_output = Scaling.of_range(0, 1, "output_range")
@@ -57,6 +57,8 @@ def _alternatives(how: Adaptation, channels: int) -> Iterator[Adaptation]:
         yield replace(how, into=scaling, back=scaling)
         if not scaling.plain:
             yield replace(how, into=scaling, back=plain_output)
+    for low, high in ((-1, 1), (0, 255)):
+        yield replace(how, into=PIXELS, back=Scaling.of_range(low, high, "output_range"))
 
 
 def _error_under(model: Adapted, pixels: Tensor) -> float | None:

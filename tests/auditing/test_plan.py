@@ -80,7 +80,9 @@ def test_masks_that_do_not_fit_are_refused_before_any_work() -> None:
     sets = {"train": images(3, 1), "control": images(2, 2)}
     with pytest.raises(InputError, match="no mask 'hlaf'"):
         plan.read_places(sets, {"hlaf": "hlaf"}, 42)
-    each = np.ones((3, 1, 8, 8), bool)  # one for each training image, and there are only two control images
+    each = np.eye(8, dtype=bool)[None, None].repeat(
+        3, 0
+    )  # one for each training image, and there are only two control images
     with pytest.raises(InputError, match="'mine' does not fit the control images: 3 degradations"):
         plan.read_places(sets, {"mine": each}, 42)
 

@@ -16,7 +16,7 @@ def test_help_tells_a_newcomer_where_to_begin_and_what_exit_codes_mean() -> None
     assert "Begin with recollect demo" in words
     for command in ("demo", "audit", "train", "data", "paper"):
         assert f" {command} " in words
-    for code in ("0 done", "1 training ended", "2 something was asked for wrongly", "3 the rate is above", "130"):
+    for code in ("0 done", "1 not finished", "2 something was asked for wrongly", "3 the rate is above", "130"):
         assert code in words
 
 

@@ -95,6 +95,19 @@ def test_an_output_range_of_its_own() -> None:
     assert probe_model(open_model(model, input_range="-1,1", output_range="0,1"), images()).mse < 2e-3
 
 
+def test_an_output_in_grey_levels_is_told() -> None:
+    model = fitted(0, 1)
+    with pytest.raises(InputError, match="--output-range 0,255"):
+        probe_model(lambda x: 255 * model(x), images())
+
+
+def test_no_range_is_advised_that_would_not_help() -> None:
+    def noise(x: Tensor) -> Tensor:
+        return 100 * torch.sin(1e4 * x)
+
+    assert probe_model(noise, images()).mse > 1
+
+
 def test_normalised_input_is_recognised() -> None:
     def model(x: Tensor) -> Tensor:
         """Knows ImageNet's normalisation, and gives pixels back."""
