@@ -57,7 +57,8 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="Which pixels are erased: all six (block, half, scatter, frame, stripes, dust), some of them with "
-            "commas between, random:30%, or a black-and-white .png; or other damage: blur:1.5, coarse:4.",
+            "commas between, random:30% (random-each:30% draws for each image), or a black-and-white .png; or other "
+            "damage: blur:1.5, coarse:4.",
         ),
     ] = "all",
     fill: Annotated[
@@ -73,8 +74,8 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="blind (the paper's, told nothing), refined (stronger, told nothing), iterate (the baseline), known "
-            "(told the mask, a reference), ddnm (a general diffusion model, told the mask, that never saw the audited "
-            "one); zero-rule always comes with blind.",
+            "(told the mask, a reference), known-400 (the same with 400 steps), ddnm (a general diffusion model, told "
+            "the mask, that never saw the audited one); zero-rule always comes with blind.",
         ),
     ] = "blind,refined,iterate,known",
     gamma: Annotated[
