@@ -16,6 +16,7 @@ from recollect.errors import InputError
 from recollect.on_ray.crew import Crew
 
 PATIENCE = 10.0  # seconds in which whoever is at an address has to answer
+SETTINGS = 4  # the type of an HTTP/2 frame
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,26 @@ def _connect(ray: Any, address: str) -> None:
 
 
 def _check_answer(address: str) -> None:
-    """Whether anybody listens there: Ray itself would try for minutes."""
+    """Whether a server like Ray's listens there: Ray itself would try for minutes."""
     host, port = address.removeprefix("ray://").rsplit(":", 1)
     try:
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as server:
+            spoken = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_http2(server)
     except (OSError, OverflowError) as error:
         raise InputError(
             f"Nobody answers at {address} ({error}); ray:// goes to the client port of the head node, usually 10001, "
             "an address without it to its port 6379."
         ) from None
+    if not spoken:
+        raise InputError(f"What listens at {address} is no Ray cluster.")
+
+
+def _speaks_http2(server: socket.socket) -> bool:
+    """Ray's ports are gRPC's: greeted, they answer with their settings at once."""
+    empty_settings = bytes([0, 0, 0, SETTINGS, 0, 0, 0, 0, 0])
+    try:
+        server.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + empty_settings)
+        answer = server.recv(9)
+    except OSError:  # it waits for something else, or hangs up
+        return False
+    return len(answer) == 9 and answer[3] == SETTINGS

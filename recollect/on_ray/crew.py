@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TRIES = 4  # of a task whose workers are lost: one that takes too much memory would go on losing them
 OUT_OF_MEMORY = (MemoryError, torch.OutOfMemoryError)
+ROUNDING = 1e-6  # in what Ray counts in parts: 0.3 CPUs are three times 0.1
 SOON = 20.0  # seconds after which it is looked again for new machines, and for time that is over
 
 
@@ -35,7 +36,8 @@ class Crew:
 
     def __enter__(self) -> Crew:
         if not self._room():
-            raise InputError(f"No machine of this Ray cluster has {self.each} for a worker: {self._resources()}.")
+            has = "; ".join(sorted({str(machine) for machine in self._machines()})) or "there is none"
+            raise InputError(f"No machine of this Ray cluster has {self.each} for a worker: {has}.")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -47,6 +49,7 @@ class Crew:
 
     def __call__(self, jobs: Iterable[Job], budget: Budget, tell: Tell) -> bool:
         """The tasks of all jobs, as many at once as there are workers; whether all were done."""
+        self.ask_idle()
         return _Sweep(self, jobs, budget, tell).run()
 
     def next_worker(self) -> Any | None:
@@ -61,6 +64,11 @@ class Crew:
         """Ray starts a lost worker again where there is room for it; until it answers it is given nothing."""
         self._coming[worker.ready.options(max_task_retries=-1).remote()] = worker
 
+    def ask_idle(self) -> None:
+        """After a pause or a loss: who was lost while idle would lose the next task too, and use up its tries."""
+        while self._idle:
+            self.expect(self._idle.popleft())
+
     def free(self, worker: Any) -> None:
         self._idle.append(worker)
 
@@ -71,9 +79,18 @@ class Crew:
         """Answers that have come; workers that have started are taken care of here."""
         ready, _ = self.ray.wait([*working, *self._coming], timeout=SOON)
         for answer in [r for r in ready if r in self._coming]:
-            self.ray.get(answer)
-            self.free(self._coming.pop(answer))
+            self._welcome(answer)
         return [r for r in ready if r in set(working)]
+
+    def _welcome(self, answer: Any) -> None:
+        from ray import exceptions
+
+        worker = self._coming.pop(answer)
+        try:
+            self.ray.get(answer)
+        except exceptions.RayError as error:  # one that is lost starts again, so this one never can
+            raise InputError(f"A worker could not start on this Ray cluster: {_last_line(error)}") from None
+        self.free(worker)
 
     def _sent(self, given: Any) -> Any:
         if isinstance(given, Folder):
@@ -85,14 +102,19 @@ class Crew:
         return self._put[given]
 
     def _room(self) -> int:
-        has = self._resources()
-        rooms = [
-            int(has.get(name, 0) / need) for name, need in (("CPU", self.each.cpus), ("GPU", self.each.gpus)) if need
-        ]
-        return min(rooms)
+        """A worker does not spread over machines, so each is counted by itself."""
+        needs = [(name, need) for name, need in (("CPU", self.each.cpus), ("GPU", self.each.gpus)) if need]
+        return sum(min(int(has.get(name, 0) / need + ROUNDING) for name, need in needs) for has in self._machines())
 
-    def _resources(self) -> dict[str, float]:
-        return {name: amount for name, amount in self.ray.cluster_resources().items() if name in ("CPU", "GPU")}
+    def _machines(self) -> list[dict[str, float]]:
+        """What each has in all, also what is in use."""
+        alive = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        return [{name: has[name] for name in ("CPU", "GPU") if name in has} for has in alive]
+
+
+def _last_line(error: Exception) -> str:
+    """Where Ray passes on a traceback, the line that says what was wrong."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
 
 
 class _Sweep:
@@ -148,6 +170,7 @@ class _Sweep:
                 self._fail(task, str(error.cause))
         except exceptions.RayError as error:  # its worker or its machine is gone, or their memory was not enough
             self.crew.expect(worker)
+            self.crew.ask_idle()  # others may have been lost with it
             self._lose(task, job, str(error))
         else:
             self.crew.free(worker)

@@ -39,7 +39,8 @@ def run(
     there = replace(bench, device=device or bench.device)
     jobs = [Measure(there, fit, possible.get(fit, []), fit in shown) for fit in {**work, **shown}]
     few: list[Job] = [*pictures, *(FindFacts(bench, experiment, scale) for experiment in chosen)]
-    done = runner(jobs, budget, tell) and in_this_process(few, budget, tell)  # a few images: not worth sending
+    measured = runner(jobs, budget, tell)
+    done = in_this_process(few, budget, tell) and measured  # a few images: not worth sending; also after a failure
     tell(f"{time.monotonic() - began:.0f} s; {progress(bench, work)}")
     return done
 

@@ -1,11 +1,14 @@
 import pickle
+import shutil
 from pathlib import Path
 
+import pytest
 import torch
 
 from recollect import FullyConnected
 from recollect.checkpoints import save_checkpoint
 from recollect.models import Carried
+from tests.models.making import SIZE, onnx_convolution
 
 
 def test_a_file_travels_with_its_content(tmp_path: Path) -> None:
@@ -18,6 +21,17 @@ def test_a_file_travels_with_its_content(tmp_path: Path) -> None:
     x = torch.rand(2, 3, 4, 4)
     assert torch.equal(arrived.opened(x), (network(x * 2 - 1) + 1) / 2)
     assert arrived.opened is arrived.opened
+
+
+@pytest.mark.parametrize("location", ["m.onnx.data", "m.onnx_data"])
+def test_weights_beside_an_onnx_model_travel_with_it(tmp_path: Path, location: str) -> None:
+    onnx = pytest.importorskip("onnx")
+    path, same = onnx_convolution(tmp_path / "m.onnx")
+    onnx.save_model(onnx.load(path), path, save_as_external_data=True, location=location, size_threshold=0)
+    carried = Carried.of(path, {"device": "cpu"})
+    shutil.rmtree(tmp_path)
+    x = torch.rand(2, *SIZE)
+    torch.testing.assert_close(carried.opened(x), same(x))
 
 
 def test_an_object_travels_itself() -> None:

@@ -76,3 +76,13 @@ def one_pid(pids: list[int]) -> Job:
         yield Task("pid", os.getpid, (), lambda pid: str(pids.append(pid)))
 
     return job
+
+
+class Unable:
+    """A worker on a machine that lacks something."""
+
+    def __init__(self, _threads: int, _version: str) -> None:
+        raise ModuleNotFoundError("No module named 'recollect'")
+
+    def ready(self) -> None:
+        """Never answered."""

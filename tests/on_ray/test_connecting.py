@@ -1,12 +1,15 @@
-import os
+import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from recollect import InputError
+from recollect.on_ray import connecting
 from recollect.on_ray.connecting import Each, address_of
 from tests.cli.running import mistake
 
@@ -28,6 +31,28 @@ def test_where_nobody_answers_it_is_told_soon(address: str) -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.parametrize("greeting", [b"", b"220 a mail server\r\n"])
+@pytest.mark.parametrize("scheme", ["ray://", ""])
+def test_where_something_else_listens_it_is_told_soon(
+    scheme: str, greeting: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "PATIENCE", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answering = threading.Thread(target=_greet, args=(server, greeting))
+        answering.start()
+        address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
+        assert f"What listens at {address} is no Ray cluster" in mistake("paper", "run", "psnr", "--on", address)
+        answering.join()
+
+
+def _greet(server: socket.socket, greeting: bytes) -> None:
+    caller, _ = server.accept()
+    with caller, suppress(ConnectionResetError):
+        caller.sendall(greeting)
+        while caller.recv(100):  # until it hangs up
+            pass
+
+
 @pytest.mark.parametrize("on", ["spark", "ray:/host:1", "ray://host", "host:port", ""])
 def test_what_is_no_cluster_is_told(on: str) -> None:
     assert "--on takes ray, ray://HOST:PORT, HOST:PORT or auto" in mistake("paper", "run", "psnr", "--on", on)
@@ -40,7 +65,6 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
     assert address_of("ray") == "ray://head:10001"
     assert address_of("10.0.0.1:6379") == "10.0.0.1:6379"
-    assert os.environ["RAY_ADDRESS"]
 
 
 def test_what_a_worker_can_be_given() -> None:

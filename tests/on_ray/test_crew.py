@@ -14,7 +14,7 @@ import pytest
 from recollect.on_ray import Crew
 from recollect.on_ray.crew import TRIES
 from recollect.sweep import Budget, Folder, Shared, Task
-from tests.on_ray.making import add_a_file, at_work, end_myself, naps, one, refuse, short_of_memory, who
+from tests.on_ray.making import add_a_file, at_work, end_myself, nap, naps, one, refuse, short_of_memory, who
 from tests.paper.test_running import contents, lines_of
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -23,6 +23,13 @@ pytestmark = pytest.mark.xdist_group("ray")
 def done(crew: Crew, *jobs: Any, budget: Budget | None = None) -> tuple[bool, list[str]]:
     told: list[str] = []
     return crew(jobs, budget or Budget(), told.append), told
+
+
+def processes(crew: Crew) -> set[int]:
+    """Those of all workers, when they are there."""
+    done(crew, one(refuse))  # hires them
+    crew.ray.get([worker.ready.options(max_task_retries=-1).remote() for worker in crew._workers])
+    return {crew.ray.get(worker.do.remote(os.getpid, []))[0] for worker in crew._workers}
 
 
 def test_a_worker_that_is_killed_costs_time_and_no_task(crew: Crew, tmp_path: Path) -> None:
@@ -41,6 +48,36 @@ def test_a_worker_that_is_killed_costs_time_and_no_task(crew: Crew, tmp_path: Pa
     assert sorted(kept) == list(range(8))
     assert sum("lost with its worker, to be done again" in line for line in told) == 1
     assert sum(line.startswith("kept") for line in told) == 8
+
+
+def test_workers_that_are_lost_while_idle_cost_no_task_a_try(crew: Crew, tmp_path: Path) -> None:
+    kept: list[int] = []
+    pids = processes(crew)
+    assert len(pids) == 2
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    well, told = done(crew, naps(tmp_path, 2, 0.0, kept))
+    assert well
+    assert sorted(kept) == [0, 1]
+    assert not any("lost" in line for line in told)
+    assert not pids & processes(crew)
+
+
+def test_after_a_loss_those_who_are_idle_are_asked_first(crew: Crew, tmp_path: Path) -> None:
+    pids = processes(crew)
+
+    def lose_all() -> str:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        return "lost"
+
+    def job(_budget: Budget, /) -> Iterator[Task]:
+        yield Task("nap", nap, (0, tmp_path, 0.0), lambda _: lose_all(), first=True)  # then both are idle
+        yield Task("nap", nap, (1, tmp_path, 0.0), str)
+
+    well, told = done(crew, job)
+    assert well
+    assert sum("lost with its worker" in line for line in told) <= 1
 
 
 def test_what_fails_is_named_and_the_rest_is_done(crew: Crew, tmp_path: Path) -> None:
@@ -137,7 +174,7 @@ PROGRAM = """
 """
 
 
-def test_a_driver_that_is_killed_and_started_again_goes_on_from_the_records(tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_and_started_again_goes_on_from_the_records(crew: Crew, tmp_path: Path) -> None:
     program = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path)]
     running = subprocess.Popen(program, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
@@ -149,7 +186,7 @@ def test_a_driver_that_is_killed_and_started_again_goes_on_from_the_records(tmp_
     running.stdout.close()
     before = contents(tmp_path)
     assert 3 <= len(before) < 24
-    told = lines_of(tmp_path, "block", "half", "scatter", "dust")
+    told = lines_of(tmp_path, "block", "half", "scatter", "dust", runner=crew)
     assert not any("trained:" in line for line in told)  # the weights had come back
     assert len(told) - 1 == 24 - len(before)
     assert before.items() <= contents(tmp_path).items()

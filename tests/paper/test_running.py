@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from recollect.paper.plan import Cell
 from recollect.paper.running import gather, run
 from recollect.paper.scales import SMALL
 from recollect.records import read_record
-from recollect.sweep import Budget
+from recollect.sweep import Budget, Job, Tell, in_this_process
 from tests.paper.making import FIT, bench, experiment, write_images
 
 ROOT = Path(__file__).parents[2]
@@ -176,3 +177,14 @@ def test_images_that_are_not_there_are_told(tmp_path: Path) -> None:
     (tmp_path / "made4-train.npz").unlink()
     with pytest.raises(InputError, match="There is no SVHN file"):
         run([experiment()], SMALL, here)
+
+
+def test_after_a_failed_cell_the_facts_are_found_all_the_same(tmp_path: Path) -> None:
+    def fails(jobs: Iterable[Job], budget: Budget, tell: Tell) -> bool:
+        in_this_process(jobs, budget, tell)
+        return False
+
+    finding = replace(experiment(), facts=lambda _bench, _scale: {"found": 1})
+    place = bench(tmp_path)
+    assert not run([finding], SMALL, place, runner=fails)
+    assert (place.results.facts(finding.id) or {})["found"] == 1
