@@ -112,7 +112,9 @@ def read_places(
                 label = name if fill == "zero" else f"{name}+{fill}"
                 places.append(Place(set_name, label, images, fill_erased(truth, images, fill, seed)))
     if any(fill != "zero" for fill in fills) and not any(isinstance(place.truth, Erasure) for place in places):
-        raise InputError(f"A fill is what erased pixels hold, and no pixel is erased by {', '.join(masks)}: leave it out.")
+        raise InputError(
+            f"A fill is what erased pixels hold, and no pixel is erased by {', '.join(masks)}: leave it out."
+        )
     return places
 
 
