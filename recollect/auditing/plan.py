@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from recollect.auditing.tuning import GAMMAS, STARTS
 from recollect.autoencoders import FullyConnected, UNet
-from recollect.degradation import FILLS, SIX, Degradation, Erasure, all_erased, degradation, fill_erased, half_kept
+from recollect.degradation import (
+    FILLS,
+    SIX,
+    Degradation,
+    Erasure,
+    Start,
+    all_erased,
+    degradation,
+    fill_erased,
+    half_kept,
+)
 from recollect.errors import InputError, is_number
 from recollect.images import Images
 from recollect.recovery import Blind, Iterate, KnownMask, Refined, ZeroRule
@@ -23,8 +32,6 @@ METHODS = ("blind", "refined", "iterate", "known")
 NAMED = (*METHODS, "known-400", "zero-rule", "ddnm")
 _TUNED = ("blind", "refined", "known", "known-400", "zero-rule")  # methods that gamma matters to
 _STARTS = {"random": half_kept, "erased": all_erased}
-
-Start = Callable[[Tensor], Degradation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +111,10 @@ def read_places(
             for fill in fills:
                 label = name if fill == "zero" else f"{name}+{fill}"
                 places.append(Place(set_name, label, images, fill_erased(truth, images, fill, seed)))
+    if any(fill != "zero" for fill in fills) and not any(isinstance(place.truth, Erasure) for place in places):
+        raise InputError(
+            f"A fill is what erased pixels hold, and no pixel is erased by {', '.join(masks)}: leave it out."
+        )
     return places
 
 

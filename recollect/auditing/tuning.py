@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
-from recollect.degradation import Degradation, all_erased, half_kept, mask, observe
+from recollect.degradation import Start, all_erased, half_kept, mask, observe
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.recovery import Blind
@@ -70,5 +69,5 @@ def try_setting(
     return {"gamma": blind.gamma, "start": start, **rates}
 
 
-def candidates(gammas: Sequence[float], starts: Sequence[Callable[[Tensor], Degradation]]) -> list[Blind]:
+def candidates(gammas: Sequence[float], starts: Sequence[Start]) -> list[Blind]:
     return [Blind(gamma=g, start=s, limit=ROUNDS) for g in gammas for s in starts]

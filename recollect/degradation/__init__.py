@@ -1,7 +1,7 @@
 """How images are degraded, and what a solver may know about it."""
 
 from recollect.degradation.any_fill import AnyFill, odd_ones_kept, patches_kept
-from recollect.degradation.base import Degradation
+from recollect.degradation.base import Degradation, Start
 from recollect.degradation.blur import Blur
 from recollect.degradation.coarse import Coarse
 from recollect.degradation.erasure import Erasure, all_erased, half_kept
@@ -20,6 +20,7 @@ __all__ = [
     "Erasure",
     "Filled",
     "Observation",
+    "Start",
     "all_erased",
     "degradation",
     "fill_erased",

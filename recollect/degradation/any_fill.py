@@ -60,7 +60,7 @@ def patches_kept(y: Tensor) -> AnyFill:
 
 def _start(y: Tensor, patches: bool) -> AnyFill:
     bits = y.float().flatten(2).view(torch.int32).long()
-    colours = torch.stack([bits[:, c] * weight for c, weight in enumerate(_weights(y.shape[1]))]).sum(0)
+    colours = torch.stack([bits[:, c] * weight for c, weight in enumerate(_channel_multipliers(y.shape[1]))]).sum(0)
     common = colours == colours.mode(1).values[:, None]
     evident = common.float().mean(1) > COMMON
     guess = torch.where(evident[:, None], ~common, _half_of_pixels(y).flatten(1))
@@ -71,6 +71,6 @@ def _half_of_pixels(y: Tensor) -> Tensor:
     return half_kept(y).keep[:, :1]
 
 
-def _weights(channels: int) -> list[int]:
+def _channel_multipliers(channels: int) -> list[int]:
     """Odd numbers that keep different colours apart in one 64-bit sum."""
     return [pow(2654435761, c) % 2**31 | 1 for c in range(channels)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -57,6 +58,9 @@ class Degradation(PerImage):
         """A 64-bit number an image: equal operators have equal ones, others differ but for a 2^-60 chance."""
         hashes = [_hash_rows(t) * (2 * number + 1) for number, t in enumerate(self._rows().values())]
         return torch.stack(hashes).sum(0)
+
+
+Start = Callable[[Tensor], Degradation]  # makes a blind method's first estimate from y
 
 
 def _hash_rows(values: Tensor) -> Tensor:

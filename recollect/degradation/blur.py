@@ -13,8 +13,9 @@ from torch.fft import fft2, fftfreq, ifft2
 from recollect.degradation.base import Degradation
 from recollect.errors import InputError
 
-WIDTHS = tuple(round(0.1 * i, 1) for i in range(41))  # those that a refit chooses from, in pixels
-READABLE = 1e-3  # a frequency that is damped to less than this share is lost in float32's rounding
+GRID = 64  # widths that a refit compares before it searches between two of them
+HALVINGS = 16  # of the gap between these
+FINEST = 1e-3  # pixels: widths are rounded to it, so that one which has settled is seen to repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +38,20 @@ class Blur(Degradation):
         return ifft2((damping * fft2(y) + g * fft2(z)) / (damping.square() + g)).real
 
     def refit(self, x: Tensor, y: Tensor) -> Self:
-        """The width of the grid that explains y best; |H x - y|^2 summed over frequencies, as Parseval allows."""
+        """The width that explains y best; |H x - y|^2 summed over frequencies, as Parseval allows."""
         x, y = fft2(x.double()), fft2(y.double())
         power, shared = x.abs().square().sum(1).flatten(1), (x * y.conj()).real.sum(1).flatten(1)
-        widths = torch.tensor(WIDTHS, dtype=torch.float64, device=y.device)
+        widths = all_widths(y)
         damping = gaussian(widths, y).flatten(1).T
-        misfit = power @ damping.square() - 2 * shared @ damping
-        return replace(self, width=widths[misfit.argmin(1)].to(self.width))
-
-    def paste(self, x: Tensor, y: Tensor) -> Tensor:
-        """Frequencies that the blur left readable are those of y, sharpened; the others stay."""
-        damping = self._damping(y)
-        return ifft2(torch.where(damping > READABLE, fft2(y) / damping.clamp(min=READABLE), fft2(x))).real
+        best = (power @ damping.square() - 2 * shared @ damping).argmin(1)
+        low, high = widths[(best - 1).clamp(min=0)], widths[(best + 1).clamp(max=GRID - 1)]
+        square = square_frequencies(y, y.real.dtype).flatten()
+        for _ in range(HALVINGS):  # towards where the misfit stops falling and begins to rise
+            middle = (low + high) / 2
+            damping = gaussian(middle, y).flatten(1)
+            rising = (square * damping * (shared - power * damping)).sum(1) > 0
+            low, high = torch.where(rising, low, middle), torch.where(rising, middle, high)
+        return replace(self, width=((low + high) / 2 / FINEST).round().mul(FINEST).to(self.width))
 
     @classmethod
     def first_guess(cls, y: Tensor) -> Blur:
@@ -62,8 +65,19 @@ class Blur(Degradation):
         return f"blurred by a Gaussian of {', '.join(f'{w:g}' for w in self.width.unique().tolist()[:3])} pixels"
 
 
+def all_widths(images: Tensor) -> Tensor:
+    """From none to half the longer side, where little but the mean is left; closest together where they are small."""
+    share = torch.linspace(0, 1, GRID, dtype=torch.float64, device=images.device)
+    return share.square() * max(images.shape[-2:]) / 2
+
+
+def square_frequencies(like: Tensor, dtype: torch.dtype) -> Tensor:
+    """How fast each frequency of an image is, squared, in cycles per pixel: H x W."""
+    vertical, horizontal = (fftfreq(n, dtype=dtype, device=like.device) for n in like.shape[-2:])
+    return vertical[:, None].square() + horizontal.square()
+
+
 def gaussian(widths: Tensor, like: Tensor) -> Tensor:
     """How much each frequency of an image is damped: len(widths) x 1 x H x W, between 0 and 1."""
-    vertical, horizontal = (fftfreq(n, dtype=widths.dtype, device=like.device) for n in like.shape[-2:])
-    square = vertical[:, None].square() + horizontal.square()
+    square = square_frequencies(like, widths.dtype)
     return torch.exp(-2 * math.pi**2 * widths.view(-1, 1, 1, 1).square() * square)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,8 +12,6 @@ from torch.nn.functional import avg_pool2d, interpolate
 
 from recollect.degradation.base import Degradation
 from recollect.errors import InputError
-
-FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)  # those that a refit chooses from, where they divide the image's sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +59,9 @@ class Coarse(Degradation):
 
 
 def factors_for(images: Tensor) -> list[int]:
-    """The factors that divide both sides."""
-    return [known for known in FACTORS if all(side % known == 0 for side in images.shape[-2:])]
+    """Every factor that divides both sides."""
+    common = math.gcd(*images.shape[-2:])
+    return [factor for factor in range(1, common + 1) if common % factor == 0]
 
 
 def block_means(x: Tensor, factor: int) -> Tensor:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from recollect.degradation import Degradation, half_kept
+from recollect.degradation import Degradation, Start, half_kept
 from recollect.errors import InputError
 from recollect.recovery.admm import Solver, check_admm
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
@@ -43,7 +42,7 @@ class Blind:
     gamma: float = 0.5
     steps: int = 40
     limit: int = 100
-    start: Callable[[Tensor], Degradation] = half_kept
+    start: Start = half_kept
 
     name: ClassVar[str] = "blind"
     knows_truth: ClassVar[bool] = False

@@ -48,11 +48,13 @@ def polish(
 def _steps(f: Ready, batch: _InWork, gamma: float, limit: int) -> _InWork:
     y, v, u, theta = batch.y, batch.v, batch.u, batch.degradation
     assert theta is not None
-    for _ in range(LOOK):
-        xi = theta.prox(v - u, y, gamma)
-        v = f(xi + u)
+    left, xi = limit - batch.steps, v
+    for number in range(min(LOOK, limit)):
+        going = per_image(number < left, y)  # an image's last look may be shorter than those of others beside it
+        xi = torch.where(going, theta.prox(v - u, y, gamma), xi)
+        v = torch.where(going, f(xi + u), v)
         u = u + xi - v
-    finite, steps = all_finite(v), batch.steps + LOOK
+    finite, steps = all_finite(v), batch.steps + left.clamp(max=LOOK)
     stop = torch.where(steps >= limit, Stop.DONE, Stop.RUNNING)
     stop = torch.where(mean_square(xi - v) < REST, Stop.CONVERGED, stop)
     return replace(

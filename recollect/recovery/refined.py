@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from recollect.degradation import Degradation, Erasure, half_kept, odd_ones_kept, patches_kept
+from recollect.degradation import Erasure, Start, half_kept, odd_ones_kept, patches_kept
 from recollect.errors import InputError, is_whole
 from recollect.per_image import PerImage
 from recollect.recovery.blind import Blind
@@ -20,8 +19,6 @@ from recollect.recovery.running import Autoencoder, mean_square, per_image, read
 EXPLAINED = 1e-4  # an answer that the model moves by less (MSE) needs no other start
 FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
 TOGETHER = 256  # images whose starts are compared at once
-
-Start = Callable[[Tensor], Degradation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +64,11 @@ class Refined:
     def __post_init__(self) -> None:
         for rounds in (self.limit, self.restart_rounds):
             Blind(self.gamma, self.steps, rounds, self.start)  # refuses what it cannot run with
+        if not isinstance(self.restarts, tuple) or not all(callable(start) for start in self.restarts):
+            raise InputError(
+                "restarts is a tuple of functions that make a first mask from y, such as "
+                f"recollect.degradation.odd_ones_kept; got {self.restarts!r}."
+            )
         if not is_whole(self.polish_steps, 1):
             raise InputError(f"At least one polishing step is needed, got {self.polish_steps!r}.")
 

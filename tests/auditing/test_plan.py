@@ -212,6 +212,12 @@ def test_fills_are_named_with_the_mask_and_have_nothing_to_do_with_a_blur() -> N
     assert plan.method_for(KnownMask(), places[2].truth) == KnownMask()
 
 
+@pytest.mark.parametrize("fills", [["noise"], ["zero", "images"]])
+def test_a_fill_is_refused_where_no_mask_erases(fills: list[str]) -> None:
+    with pytest.raises(InputError, match="what erased pixels hold, and no pixel is erased by blur:1, coarse:2"):
+        plan.read_places({"train": images(3, 1)}, {"blur:1": "blur:1", "coarse:2": "coarse:2"}, 42, fills)
+
+
 @pytest.mark.parametrize("fill", ["black", "zero,black", "", []])
 def test_a_fill_that_is_none_is_refused(fill: Any) -> None:
     with pytest.raises(InputError, match=r"no fill .*; choose from zero, constant, noise, images"):

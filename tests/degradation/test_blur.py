@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recollect import Blind, InputError, KnownMask, Score, load, observe
 from recollect.degradation import Blur
-from recollect.degradation.blur import WIDTHS
+from recollect.degradation.blur import FINEST
 from tests.degradation.dense import dense_prox, matrix
 from tests.planted import Memorizer
 
@@ -50,40 +50,50 @@ def test_prox_minimises_its_objective(width: float, gamma: float, seed: int) -> 
     assert torch.allclose(truth.prox(z, y, gamma), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("width", [0.0, 0.5, 1.0, 2.3])
+@pytest.mark.parametrize("width", [0.0, 0.5, 1.0, 2.33, 4.7, 8.0])
 def test_refit_finds_the_width_that_brute_force_finds(width: float) -> None:
-    x = STORED.pixels
+    x = STORED.pixels.double()
     y = blur(width).apply(x) + 0.01 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1))
     found = Blur.first_guess(y).refit(x, y).width
-    misfits = torch.stack([(blur(w).apply(x) - y).square().flatten(1).sum(1) for w in WIDTHS])
-    assert torch.equal(found, torch.tensor(WIDTHS)[misfits.argmin(0)])
-    assert (found - width).abs().max() < 0.15
+    tried = torch.arange(0, 8, 0.01, dtype=torch.float64)
+    misfits = torch.stack([(Blur(w[None]).apply(x) - y).square().flatten(1).sum(1) for w in tried])
+    assert ((Blur(found).apply(x) - y).square().flatten(1).sum(1) <= misfits.amin(0) + 1e-4).all()
+    assert torch.allclose(found, tried[misfits.argmin(0)], atol=0.02)
 
 
-def test_what_is_readable_is_pasted() -> None:
-    """After a light blur everything is; after a strong one high frequencies stay those of the estimate."""
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.3, 4), st.integers(0, 1000))
+def test_refit_finds_any_width_between(width: float, seed: int) -> None:
+    x = torch.rand(2, 2, 12, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    y = blur(width).apply(x)
+    found = Blur.first_guess(y).refit(x, y).width
+    assert torch.allclose(found, torch.tensor(width, dtype=torch.float64), atol=2 * FINEST)
+
+
+def test_nothing_is_pasted() -> None:
+    """To divide by the damping would restore a lightly blurred image without any memory of it."""
     x = STORED.pixels
-    light, strong = blur(0.5), blur(3.0)
-    assert torch.allclose(light.paste(torch.zeros_like(x), light.apply(x)), x, atol=1e-4)
-    pasted = strong.paste(torch.zeros_like(x), strong.apply(x))
-    assert torch.isfinite(pasted).all()
-    assert torch.allclose(strong.apply(pasted), strong.apply(x), atol=2e-3)
+    light = blur(0.5)
+    assert light.paste(x, light.apply(x)) is x
 
 
-@pytest.mark.parametrize("width", [0.6, 1.0, 2.0])
+@pytest.mark.parametrize("width", [0.6, 1.0, 1.55, 2.0])
 def test_blind_recovers_image_and_width(width: float) -> None:
     seen = observe(STORED, blur(width))
     found = Blind(start=Blur.first_guess)(MEMORIZER, seen.y)
     assert Score.of(found.estimate, STORED.pixels).accurate.value == 1
-    assert torch.allclose(found.degradation.width, torch.tensor(width))  # type: ignore[union-attr]
+    assert torch.allclose(found.degradation.width, torch.tensor(width), atol=1e-2)  # type: ignore[union-attr]
 
 
-def test_the_known_width_recovers_too_and_others_are_not_recovered() -> None:
-    seen = observe(STORED, blur(1.0))
+@pytest.mark.parametrize("width", [0.5, 1.0])
+def test_the_known_width_recovers_too_and_others_are_not_recovered(width: float) -> None:
+    seen = observe(STORED, blur(width))
     assert Score.of(KnownMask()(MEMORIZER, seen.y, seen.truth).estimate, STORED.pixels).accurate.value == 1
     strangers = load("photos?count=6&size=16&part=control")
-    blind = Blind(start=Blur.first_guess)(MEMORIZER, observe(strangers, blur(1.0)).y)
-    assert Score.of(blind.estimate, strangers.pixels).approximate.count == 0
+    seen = observe(strangers, blur(width))
+    blind, known = Blind(start=Blur.first_guess)(MEMORIZER, seen.y), KnownMask()(MEMORIZER, seen.y, seen.truth)
+    for found in (blind, known):
+        assert Score.of(found.estimate, strangers.pixels).approximate.count == 0
 
 
 @pytest.mark.parametrize("width", [-1.0, math.inf, math.nan])

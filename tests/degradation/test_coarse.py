@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from recollect import Blind, InputError, KnownMask, Score, load, observe
 from recollect.degradation import Coarse
+from recollect.degradation.coarse import factors_for
 from tests.degradation.dense import dense_prox, matrix
 from tests.planted import Memorizer
 
@@ -38,6 +39,16 @@ def test_prox_minimises_its_objective(factor: int, gamma: float, seed: int) -> N
 def test_refit_finds_the_factor(factor: int) -> None:
     y = coarse(factor).apply(STORED.pixels)
     assert Coarse.first_guess(y).refit(STORED.pixels, y).factor.unique().tolist() == [factor]
+
+
+@pytest.mark.parametrize(("sides", "factors"), [((28, 28), [1, 2, 4, 7, 14, 28]), ((9, 18), [1, 3, 9]), ((5, 7), [1])])
+def test_every_factor_that_divides_the_sides_can_be_found(sides: tuple[int, int], factors: list[int]) -> None:
+    x = torch.rand(2, 3, *sides, generator=torch.Generator().manual_seed(0))
+    assert factors_for(x) == factors
+    for factor in factors:
+        y = coarse(factor).expand(x).apply(x)
+        assert len(y.flatten(2)[0, 0].unique()) == sides[0] * sides[1] // factor**2
+        assert Coarse.first_guess(y).refit(x, y).factor.tolist() == [factor] * 2
 
 
 def test_block_means_are_pasted() -> None:

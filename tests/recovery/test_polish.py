@@ -53,3 +53,13 @@ def test_one_that_never_rests_is_done_at_the_limit() -> None:
     done = polish(lambda x: next(calls).expand_as(x), SEEN.y, SEEN.y, THETA, gamma=0.5, limit=3 * LOOK)
     assert done.stops == [Stop.DONE] * 6
     assert done.steps.tolist() == [3 * LOOK] * 6
+
+
+@pytest.mark.parametrize("limit", [1, LOOK - 3, LOOK + 5])
+def test_the_limit_is_exact(limit: int) -> None:
+    """Also where images that began later stand beside: a chunk of four, of which three rest at once."""
+    zero = torch.zeros_like(SEEN.y)
+    begun = torch.where(torch.arange(6).view(-1, 1, 1, 1) < 3, STORED.pixels, zero)
+    done = polish(MEMORIZER, SEEN.y, begun, THETA, gamma=0.5, limit=limit, chunk=4)
+    assert done.steps[3:].tolist() == [limit] * 3
+    assert torch.allclose(done.estimate[3:], admm(MEMORIZER, SEEN.y, THETA, gamma=0.5, steps=limit)[3:], atol=1e-6)

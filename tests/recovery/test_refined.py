@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from recollect import Blind, Images, InputError, KnownMask, Score, audit, load, mask, observe
-from recollect.degradation import FILLS, SIX, Blur, Erasure, fill_erased
+from recollect.degradation import FILLS, SIX, Blur, Erasure, fill_erased, half_kept
 from recollect.recovery import Refined, Stop
 from recollect.recovery.refined import EXPLAINED
 from tests.planted import Memorizer
@@ -120,6 +120,15 @@ def test_a_blur_is_refined_without_masks() -> None:
     assert accurate(found.estimate) == 12
 
 
+@pytest.mark.parametrize("width", [1.55, 2.33])
+def test_a_width_between_those_of_the_grid_is_found_and_costs_no_accuracy(width: float) -> None:
+    seen = observe(STORED, Blur(torch.tensor([width])))
+    blind, refined = (method(start=Blur.first_guess)(MEMORIZER, seen.y) for method in (Blind, Refined))
+    errors = [(found.estimate - STORED.pixels).square().mean() for found in (blind, refined)]
+    assert errors[1] <= errors[0]
+    assert torch.allclose(refined.degradation.width, torch.tensor(width), atol=1e-2)  # type: ignore[union-attr]
+
+
 def test_noise_is_not_pasted_where_that_is_said() -> None:
     seen = observe(STORED, mask("block", STORED.shape), noise_std=0.02)
     found = Refined(gamma=0.1, paste=False)(MEMORIZER, seen.y)
@@ -132,6 +141,9 @@ def test_bad_settings_are_refused() -> None:
         Refined(polish_steps=0)
     with pytest.raises(InputError, match="The limit is a number of rounds"):
         Refined(restart_rounds=0)
+    for restarts in ((1,), half_kept):
+        with pytest.raises(InputError, match="restarts is a tuple of functions"):
+            Refined(restarts=restarts)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="gamma must be positive"):
         Refined(gamma=0)
 
