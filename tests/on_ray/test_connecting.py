@@ -13,6 +13,7 @@ from recollect.on_ray import connecting
 from recollect.on_ray.connecting import Each, address_of
 from tests.cli.running import mistake
 
+pytestmark = pytest.mark.xdist_group("ray")  # and first of it, by its name: no cluster is there yet
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,4 +1,4 @@
-"""First, by its name: no worker of other tests holds a CPU yet."""
+"""Before test_crew, by its name: no worker holds a CPU yet; after test_connecting, which needs Ray not to run."""
 
 from typing import Any
 
