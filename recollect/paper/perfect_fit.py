@@ -55,7 +55,7 @@ def figures(scale: Scale, results: Results, name: str, read: Reading, y: Axis) -
     for optimizer in ("adam", "muon"):
         rows = {}
         for fit in (fit for fit in fits(scale) if fit.optimizer == optimizer):
-            own = [c for c in cells(scale) if c.fit == fit and c.method in METHODS]
+            own = [c for c in cells(scale) if c.fit == fit and c.method not in BEYOND]
             rows[network_name(fit)] = [
                 against_loss(results, [c for c in own if c.mask == mask], read) for mask in scale.masks
             ]
