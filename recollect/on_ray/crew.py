@@ -49,7 +49,7 @@ class Crew:
 
     def __call__(self, jobs: Iterable[Job], budget: Budget, tell: Tell) -> bool:
         """The tasks of all jobs, as many at once as there are workers; whether all were done."""
-        self.ask_idle()
+        self.ask_again()
         return _Sweep(self, jobs, budget, tell).run()
 
     def next_worker(self) -> Any | None:
@@ -64,10 +64,13 @@ class Crew:
         """Ray starts a lost worker again where there is room for it; until it answers it is given nothing."""
         self._coming[worker.ready.options(max_task_retries=-1).remote()] = worker
 
-    def ask_idle(self) -> None:
-        """After a pause or a loss: who was lost while idle would lose the next task too, and use up its tries."""
-        while self._idle:
-            self.expect(self._idle.popleft())
+    def ask_again(self) -> None:
+        """After a pause or a loss: who was lost while idle, or after it answered, would lose the next task too."""
+        waiting = [*self._idle, *self._coming.values()]
+        self._idle.clear()
+        self._coming.clear()
+        for worker in waiting:
+            self.expect(worker)
 
     def free(self, worker: Any) -> None:
         self._idle.append(worker)
@@ -169,8 +172,8 @@ class _Sweep:
             else:  # the task itself raised: it would do so again
                 self._fail(task, str(error.cause))
         except exceptions.RayError as error:  # its worker or its machine is gone, or their memory was not enough
-            self.crew.expect(worker)
-            self.crew.ask_idle()  # others may have been lost with it
+            self.crew.free(worker)
+            self.crew.ask_again()  # others may have been lost with it
             self._lose(task, job, str(error))
         else:
             self.crew.free(worker)

@@ -50,10 +50,15 @@ def test_a_worker_that_is_killed_costs_time_and_no_task(crew: Crew, tmp_path: Pa
     assert sum(line.startswith("kept") for line in told) == 8
 
 
-def test_workers_that_are_lost_while_idle_cost_no_task_a_try(crew: Crew, tmp_path: Path) -> None:
+@pytest.mark.parametrize("noticed", [True, False])
+def test_workers_that_are_lost_while_idle_cost_no_task_a_try(crew: Crew, tmp_path: Path, noticed: bool) -> None:
     kept: list[int] = []
     pids = processes(crew)
     assert len(pids) == 2
+    crew.ask_again()
+    crew.ray.get(list(crew._coming))  # they have said that they are there
+    while noticed and crew._coming:
+        crew.wait([])
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     well, told = done(crew, naps(tmp_path, 2, 0.0, kept))
