@@ -1,11 +1,21 @@
-"""The one exception that is the user's to read, and two questions that many checks ask of what was given."""
+"""The one exception that is the user's to read, how a command that ends early tells it, and two common checks."""
 
 from numbers import Integral, Real
 from typing import Any
 
+USAGE_ERROR, INTERRUPTED = 2, 130  # exit codes
+
 
 class InputError(ValueError):
     """What was given, what was expected, what to do about it."""
+
+
+def told(ended: InputError | KeyboardInterrupt) -> tuple[str, int]:
+    """The line and the exit code of a command that ended so."""
+    if isinstance(ended, InputError):
+        return f"recollect: {ended}", USAGE_ERROR
+    words = "interrupted; what is finished is kept, and the same command goes on from there."
+    return f"\nrecollect: {words}", INTERRUPTED
 
 
 def is_number(value: Any) -> bool:

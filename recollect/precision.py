@@ -93,6 +93,12 @@ def check_device(device: torch.device | str | None) -> None:
         raise InputError(f"The device {device} cannot be used: {str(error).splitlines()[0]}") from None
 
 
+def choose_device(device: torch.device | str | None) -> torch.device:
+    """The device that was asked for, if it is there; without a word, a GPU where there is one."""
+    check_device(device)
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """f(x), or an error that names what came back where it is no image like x."""
     out = f(x)

@@ -63,9 +63,11 @@ class Trial:
         """Degrade, recover, score; each image as if it were alone."""
         held = self.conditions
         seen = observe(self.images, self.truth, noise_std=held.noise_std, seed=held.seed)
-        record, found = measure(
-            f, self.images, seen, self.method, self.cell, self.settings, held.provenance,
-            chunk=held.chunk, progress=progress,
+        began = time.monotonic()
+        found = recover(self.method, f, seen, chunk=held.chunk, progress=progress)
+        seconds = time.monotonic() - began
+        record = record_of(
+            found, self.images, seen, self.method, self.cell, self.settings, held.provenance, seconds
         )  # fmt: skip
         pictures = cell_pictures(self.images, seen, found, self.shown) if len(self.shown) else {}
         return Measured(record, _named(self.cell, pictures))
@@ -115,17 +117,6 @@ def _trial(place: Place, name: str, method: Any, conditions: Conditions) -> Tria
 def recover(method: Any, f: Any, seen: Observation, **options: Any) -> Recovery:
     """Call a method with what it may know: the truth goes only to methods that say they need it."""
     return method(f, seen.y, seen.truth, **options) if method.knows_truth else method(f, seen.y, **options)
-
-
-def measure(
-    f: Any, images: Images, seen: Observation, method: Any, cell: Mapping[str, Any], settings: Mapping[str, Any],
-    provenance: Mapping[str, Any], *, chunk: int | None = None, progress: Progress | None = None,
-) -> tuple[Record, Recovery]:  # fmt: skip
-    """One cell: recover, score, and note how each image ended."""
-    began = time.monotonic()
-    found = recover(method, f, seen, chunk=chunk, progress=progress)
-    seconds = time.monotonic() - began
-    return record_of(found, images, seen, method, cell, settings, provenance, seconds), found
 
 
 def record_of(

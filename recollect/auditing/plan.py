@@ -101,13 +101,10 @@ def read_places(
                 truth.expand(images[:1].pixels.expand(len(images), -1, -1, -1))
             except InputError as error:
                 raise InputError(f"Mask {name!r} does not fit the {set_name} images: {error}") from None
-            if isinstance(truth, Erasure) and bool(truth.keep.all()):
-                raise InputError(f"Mask {name!r} erases nothing, so there is nothing to recover.")
-            if isinstance(truth, Erasure) and not bool(truth.keep.any()):
-                raise InputError(f"Mask {name!r} erases everything, so there is nothing to recover an image from.")
             if not isinstance(truth, Erasure):
                 places.append(Place(set_name, name, images, truth))
                 continue
+            _check_erases_some(name, truth)
             for fill in fills:
                 label = name if fill == "zero" else f"{name}+{fill}"
                 places.append(Place(set_name, label, images, fill_erased(truth, images, fill, seed)))
@@ -116,6 +113,13 @@ def read_places(
             f"A fill is what erased pixels hold, and no pixel is erased by {', '.join(masks)}: leave it out."
         )
     return places
+
+
+def _check_erases_some(name: str, truth: Erasure) -> None:
+    if bool(truth.keep.all()):
+        raise InputError(f"Mask {name!r} erases nothing, so there is nothing to recover.")
+    if not bool(truth.keep.any()):
+        raise InputError(f"Mask {name!r} erases everything, so there is nothing to recover an image from.")
 
 
 def method_for(method: Any, truth: Degradation) -> Any:

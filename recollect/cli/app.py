@@ -8,9 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from recollect.cli import audit, data, demo, paper, prior, train
-from recollect.errors import InputError
-
-USAGE_ERROR, INTERRUPTED = 2, 130
+from recollect.errors import InputError, told
 
 
 class Root(TyperGroup):
@@ -19,13 +17,10 @@ class Root(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except InputError as mistake:
-            typer.echo(f"recollect: {mistake}", err=True)
-            raise typer.Exit(USAGE_ERROR) from None
-        except KeyboardInterrupt:
-            words = "interrupted; what is finished is kept, and the same command goes on from there."
-            typer.echo(f"\nrecollect: {words}", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+        except (InputError, KeyboardInterrupt) as ended:
+            words, code = told(ended)
+            typer.echo(words, err=True)
+            raise typer.Exit(code) from None
 
 
 app = typer.Typer(

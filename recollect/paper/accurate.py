@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recollect.paper import perfect_fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.panels import rate_below
-from recollect.paper.perfect_fit import BEYOND, METHODS, cells
+from recollect.paper.perfect_fit import EVERY, cells
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
 from recollect.paper.tables import by_mask, markdown, network_name, order_holds, percent
@@ -27,10 +27,9 @@ def figures(scale: Scale, results: Results) -> dict[str, Figure]:
 
 def table(scale: Scale, results: Results) -> str:
     """All masks at the last train loss, the one place where the paper gives numbers, and the order of the methods."""
-    methods = (*METHODS, *BEYOND)
     return (
-        f"Accurate recovery in percent, {' / '.join(methods)}:\n\n"
-        + by_mask(results, cells(scale), methods, ACCURATE)
+        f"Accurate recovery in percent, {' / '.join(EVERY)}:\n\n"
+        + by_mask(results, cells(scale), EVERY, ACCURATE)
         + f"\nU-Net at the last train loss, mask {scale.masks[-1]}, accurate recovery in percent:\n\n"
         + _text_number(scale, results)
         + "\n"

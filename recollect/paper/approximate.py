@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recollect.paper import perfect_fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.panels import rate_below
-from recollect.paper.perfect_fit import BEYOND, METHODS, cells
+from recollect.paper.perfect_fit import EVERY, cells
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
 from recollect.paper.tables import by_mask, order_holds
@@ -24,10 +24,9 @@ def figures(scale: Scale, results: Results) -> dict[str, Figure]:
 
 
 def table(scale: Scale, results: Results) -> str:
-    methods = (*METHODS, *BEYOND)
-    rates = by_mask(results, cells(scale), methods, APPROXIMATE)
+    rates = by_mask(results, cells(scale), EVERY, APPROXIMATE)
     order = order_holds(results, cells(scale), APPROXIMATE)
-    return f"Approximate recovery in percent, {' / '.join(methods)}:\n\n{rates}\n{order}"
+    return f"Approximate recovery in percent, {' / '.join(EVERY)}:\n\n{rates}\n{order}"
 
 
 EXPERIMENT = Experiment(

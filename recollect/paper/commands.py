@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from recollect.errors import InputError
+from recollect.errors import InputError, told
 from recollect.paper import RESULTS, WORK
 from recollect.paper.catalogue import EXPERIMENTS, experiments_named
 from recollect.paper.document import fill
@@ -19,10 +19,11 @@ from recollect.paper.fitting import Bench
 from recollect.paper.results import Results
 from recollect.paper.running import gather, run
 from recollect.paper.scales import FULL, SMALL, Scale, scale_named
+from recollect.precision import choose_device
 from recollect.sweep import Budget
 
 PAGE = Path("docs/reproduction.md")
-INTERRUPTED, USAGE_ERROR, UNFINISHED = 130, 2, 1
+UNFINISHED = 1
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Options:
     def bench(self) -> Bench:
         if self.data and not Path(self.data).is_dir():
             raise InputError(f"There is no folder {self.data}; --data is the folder that holds the real data sets.")
-        place = _device(None if self.on else self.device)
+        place = choose_device(None if self.on else self.device)
         return Bench(Results(self.results / self.scale), self.work / self.scale, self.data, place)
 
 
@@ -111,14 +112,10 @@ def say(line: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _main(arguments)
-    except InputError as mistake:
-        sys.stderr.write(f"recollect: {mistake}\n")
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            "\nrecollect: interrupted; what is finished is kept, and the same command goes on from there.\n"
-        )
-        return INTERRUPTED
+    except (InputError, KeyboardInterrupt) as ended:
+        words, code = told(ended)
+        sys.stderr.write(words + "\n")
+        return code
 
 
 def _main(arguments: Sequence[str] | None) -> int:
@@ -157,12 +154,3 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--worker-cpus", type=float, default=1.0, help="CPUs of each worker of the cluster")
         command.add_argument("--worker-gpus", type=float, help="GPUs of each worker; one by default, with cuda")
     return parser
-
-
-def _device(name: str | None) -> torch.device:
-    try:
-        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(f"The device {name} cannot be used: {str(error).splitlines()[0]}") from None
-    return device

@@ -8,10 +8,9 @@ import numpy as np
 
 from recollect.auditing import recover
 from recollect.auditing.pictures import cell_pictures, set_pictures
-from recollect.degradation import mask, observe
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.fitting import Bench
-from recollect.paper.plan import GENERIC, SEED, Cell, Fit
+from recollect.paper.plan import GENERIC, Cell, Fit
 from recollect.paper.scales import Scale
 
 if TYPE_CHECKING:
@@ -29,9 +28,9 @@ def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
     images, some = bench.images(fit, "train")[:IMAGES], np.arange(IMAGES)
     arrays = {"original": set_pictures(images, some)["original"]}
     for name in scale.masks:
-        seen = observe(images, mask(name, images.shape, seed=SEED))
-        method = Cell(fit, fit.milestones[-1], "train", name, GENERIC).settled_method(bench.device)
-        found = cell_pictures(images, seen, recover(method, None, seen), some)
+        cell = Cell(fit, fit.milestones[-1], "train", name, GENERIC)
+        seen = cell.observe(images)
+        found = cell_pictures(images, seen, recover(cell.settled_method(bench.device), None, seen), some)
         arrays |= {f"{name}/{kind}": found[kind] for kind in ("degraded", "estimate")}
     return arrays
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.auditing.pictures import film
-from recollect.degradation import mask, observe
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.fitting import Bench
-from recollect.paper.plan import SEED, Cell, Fit
+from recollect.paper.plan import Cell, Fit
 from recollect.paper.scales import Scale
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
     f, image = bench.best_weights(fit), bench.images(fit, "train")[:1]
     arrays: dict[str, np.ndarray] = {}
     for name in scale.masks:
-        blind = Cell(fit, fit.milestones[-1], "train", name, "blind").settled_method()
-        seen = observe(image, mask(name, image.shape, seed=SEED))
+        cell = Cell(fit, fit.milestones[-1], "train", name, "blind")
+        blind, seen = cell.settled_method(), cell.observe(image)
         shots = film(image, seen, {"blind": lambda y, trace, blind=blind: blind(f, y, trace=trace)})
         first = blind.start(seen.y).expand(seen.y).keep[0].float().mean(0).numpy()
         truth = seen.truth.expand(seen.y).keep[0].float().mean(0).numpy()  # type: ignore[attr-defined]

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from recollect.auditing import record_of, recover
 from recollect.auditing.facts import fingerprint, train_loss
 from recollect.auditing.pictures import save_arrays
-from recollect.degradation import Degradation, Observation, mask, observe
+from recollect.degradation import Degradation, Observation
 from recollect.images import Images
 from recollect.paper.experiment import Experiment
 from recollect.paper.fitting import Bench, finished, training
-from recollect.paper.plan import SEED, Cell, Fit
+from recollect.paper.plan import Cell, Fit
 from recollect.paper.scales import Scale
 from recollect.priors import can_open_priors
 from recollect.records import Record, provenance
@@ -68,7 +69,7 @@ def measure(
     They are recovered as one batch: the few images of each that take many rounds then keep a GPU busy together.
     """
     f, method, size = network.to(device), cells[0].settled_method(device), len(images)
-    seen = [_observe(cell, images) for cell in cells]
+    seen = [cell.observe(images) for cell in cells]
     all_seen = Observation(
         torch.cat([s.y for s in seen]), Degradation.join([s.truth.expand(s.y) for s in seen]), seen[0].noise_std
     )
@@ -76,17 +77,19 @@ def measure(
     found = recover(method, f, all_seen)
     seconds = time.monotonic() - began
     about = {**_about(f, train, device), "images": {"hash": images.hash, "count": size}}
-    records = []
-    for i, cell in enumerate(cells):
-        own = found[i * size : (i + 1) * size]
-        share = seconds * float(own.steps.sum()) / max(1.0, float(found.steps.sum()))  # of the work, so of the time
-        records.append(record_of(own, images, seen[i], method, cell.identity, cell.settings, about, share))
-    return records
+    return [
+        record_of(
+            found[i * size : (i + 1) * size], images, seen[i], method, cell.identity, cell.settings, about,
+            seconds * share,
+        )
+        for i, (cell, share) in enumerate(zip(cells, shares(found.steps, size), strict=True))
+    ]  # fmt: skip
 
 
-def _observe(cell: Cell, images: Images) -> Observation:
-    truth = mask(cell.mask, images.shape, count=len(images), seed=SEED)
-    return observe(images, truth, noise_std=cell.noise_std, seed=SEED)
+def shares(steps: Tensor, size: int) -> list[float]:
+    """Of the work on all images, how much each `size` of them took; a method that counts no steps takes equally."""
+    work = (steps.double() + 1).view(-1, size).sum(1)
+    return (work / work.sum()).tolist()
 
 
 def _together(cells: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from recollect.paper.experiment import Experiment
+from recollect.paper.moderate import cells_of, table_of
 from recollect.paper.plan import Cell
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
-from recollect.paper.tables import against_paper
-from recollect.scoring import APPROXIMATE
 
-METHODS = ("iterate", "blind", "known", "refined", "known-400")
 OPTIMIZERS = ("adam", "muon")
 # Approximate recovery, percent, on the paper's three masks.
 PAPER = {"iterate": (7.64, 0.78, 1.92), "blind": (54.2, 45.2, 56.9), "known": (80.6, 75.9, 84.2)}
 
 
 def cells(scale: Scale) -> list[Cell]:
-    return [
-        Cell(fit, fit.milestones[-1], "train", mask, method)
-        for fit in (scale.moderate("fc20", "lrelu", optimizer) for optimizer in OPTIMIZERS)
-        for mask in scale.table_masks
-        for method in METHODS
-    ]
+    return cells_of(scale, [scale.moderate("fc20", "lrelu", optimizer) for optimizer in OPTIMIZERS])
 
 
 def table(scale: Scale, results: Results) -> str:
-    rates = against_paper(results, cells(scale), PAPER, APPROXIMATE)
-    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}"
+    return table_of(results, cells(scale), PAPER)
 
 
 EXPERIMENT = Experiment(

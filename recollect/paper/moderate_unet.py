@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from recollect.paper.experiment import Experiment
+from recollect.paper.moderate import cells_of, table_of
+from recollect.paper.perfect_fit import EVERY
 from recollect.paper.plan import GENERIC, Cell
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
-from recollect.paper.tables import against_paper
-from recollect.scoring import APPROXIMATE
 
-METHODS = ("iterate", "blind", "known", "refined", "known-400", GENERIC)
 NETWORKS = (("softplus", "muon"), ("softplus", "adam"), ("lrelu", "muon"), ("prelu", "muon"))
 # Approximate recovery, percent, on the paper's three masks; its table is of Softplus alone.
 PAPER = {"iterate": (0.6, 10.2, 1.2), "blind": (50.3, 75.9, 22.9), "known": (59.3, 86.2, 28.8)}
 
 
 def cells(scale: Scale) -> list[Cell]:
-    return [
-        Cell(fit, fit.milestones[-1], "train", mask, method)
-        for fit in (scale.moderate("unet", activation, optimizer) for activation, optimizer in NETWORKS)
-        for mask in scale.table_masks
-        for method in METHODS
-    ]
+    fits = [scale.moderate("unet", activation, optimizer) for activation, optimizer in NETWORKS]
+    return cells_of(scale, fits, (*EVERY, GENERIC))
 
 
 def table(scale: Scale, results: Results) -> str:
-    rates = against_paper(results, cells(scale), PAPER, APPROXIMATE)
-    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}"
+    return table_of(results, cells(scale), PAPER)
 
 
 EXPERIMENT = Experiment(

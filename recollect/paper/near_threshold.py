@@ -8,11 +8,10 @@ import numpy as np
 
 from recollect.auditing import recover
 from recollect.auditing.pictures import set_pictures
-from recollect.degradation import mask, observe
 from recollect.images import Images
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.fitting import Bench
-from recollect.paper.plan import SEED, Cell, Fit
+from recollect.paper.plan import Cell, Fit
 from recollect.paper.scales import Scale
 from recollect.scoring import APPROXIMATE, mse
 
@@ -32,8 +31,8 @@ def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
     f, images = bench.best_weights(fit), bench.images(fit, "train")[:SEARCHED]
     found: list[tuple[float, np.ndarray, np.ndarray]] = []
     for name in scale.table_masks:
-        blind = Cell(fit, fit.milestones[-1], "train", name, "blind").settled_method()
-        estimate = recover(blind, f, observe(images, mask(name, images.shape, seed=SEED))).estimate.clamp(0, 1)
+        cell = Cell(fit, fit.milestones[-1], "train", name, "blind")
+        estimate = recover(cell.settled_method(), f, cell.observe(images)).estimate.clamp(0, 1)
         errors = mse(estimate, images.pixels).numpy()
         below = np.flatnonzero(errors < APPROXIMATE)
         chosen = below[np.argsort(-errors[below])][:SHOWN]

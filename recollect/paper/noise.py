@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from recollect.paper.experiment import Experiment
 from recollect.paper.panels import against_loss, mean_psnr, rate_below
+from recollect.paper.perfect_fit import EVERY
 from recollect.paper.plan import Cell, Fit
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
@@ -15,7 +16,6 @@ from recollect.scoring import ACCURATE, APPROXIMATE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-METHODS = ("iterate", "blind", "known", "refined", "known-400")
 NETWORKS = (("fc10", "adam"), ("fc20", "adam"), ("fc10", "muon"))
 NOISE = 0.02
 
@@ -29,7 +29,7 @@ def cells(scale: Scale) -> list[Cell]:
         Cell(fit, loss, "train", scale.masks[0], method, NOISE)
         for fit in fits(scale)
         for loss in reversed(fit.milestones)
-        for method in METHODS
+        for method in EVERY
     ]
 
 

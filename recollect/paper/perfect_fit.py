@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 METHODS = ("iterate", "blind", "known")
 BEYOND = ("refined", "known-400")  # not the paper's
+EVERY = (*METHODS, *BEYOND)  # that sees a network
 NETWORKS = (("fc10", "lrelu"), ("fc10", "prelu"), ("unet", "lrelu"), ("unet", "prelu"), ("unet", "softplus"))
 # The paper does not name its optimizer, and it changes what is memorized: each network is shown for both.
 USUAL = {"fc10": "adam", "fc20": "adam", "unet": "muon"}
@@ -44,7 +45,7 @@ def cells(scale: Scale) -> list[Cell]:
 def methods(fit: Fit, loss: float) -> tuple[str, ...]:
     """The generic method only once, since it is the same at every loss, and where the prior has the images' size."""
     generic = fit.kind == "unet" and loss == fit.milestones[-1]
-    return (*METHODS, *BEYOND, *((GENERIC,) if generic else ()))
+    return (*EVERY, GENERIC) if generic else EVERY
 
 
 def figures(scale: Scale, results: Results, name: str, read: Reading, y: Axis) -> dict[str, Figure]:

@@ -12,7 +12,9 @@ import torch
 
 from recollect.auditing.plan import papers_blind, settle_methods
 from recollect.autoencoders import FullyConnected, UNet
+from recollect.degradation import Observation, mask, observe
 from recollect.errors import InputError
+from recollect.images import Images
 from recollect.priors import BUNDLED, bundled
 from recollect.records import cell_key, plain
 from recollect.recovery import DDNM
@@ -91,20 +93,19 @@ class Cell:
     @property
     def identity(self) -> dict[str, Any]:
         """What tells this cell from others; its words are the beginning of the record's file name."""
-        seen = {"training": self.fit.name, "loss": self.loss_name} if self.sees_network else {}
+        seen = {"training": self.fit.name, "loss": self.loss_name}
         words = {"set": self.set, "mask": self.mask, "method": self.method}
-        images = {} if self.sees_network else {"images": self.fit.images.name}
-        return seen | images | words | ({"noise": self.noise_std} if self.noise_std else {})
+        of = seen if self.sees_network else {"images": self.fit.images.name}
+        return of | words | ({"noise": self.noise_std} if self.noise_std else {})
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that decides the numbers, known before anything is computed: a record can be looked for."""
+        rest = {"noise_std": self.noise_std, "seed": SEED}
         if not self.sees_network:
-            images = {"images": self.fit.images.spelled}
-            return {**images, "method": generic_settings(), "noise_std": self.noise_std, "seed": SEED}
+            return {"images": self.fit.images.spelled, "method": generic_settings(), **rest}
         method = self.settled_method()
-        settled = {"kind": type(method).__name__, **plain(method)}
-        return {"fit": self.fit.identity, "method": settled, "noise_std": self.noise_std, "seed": SEED}
+        return {"fit": self.fit.identity, "method": {"kind": type(method).__name__, **plain(method)}, **rest}
 
     @property
     def key(self) -> str:
@@ -120,6 +121,11 @@ class Cell:
             return DDNM(bundled(device), seed=SEED)
         blind = papers_blind(self.fit.layers, self.fit.activation, self.noise_std)
         return settle_methods({self.method: self.method}, blind, self.noise_std)[self.method]
+
+    def observe(self, images: Images) -> Observation:
+        """These images as its method sees them."""
+        truth = mask(self.mask, images.shape, count=len(images), seed=SEED)
+        return observe(images, truth, noise_std=self.noise_std, seed=SEED)
 
     def __str__(self) -> str:
         return " ".join(map(str, self.identity.values()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recollect.paper import perfect_fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.panels import mean_psnr
-from recollect.paper.perfect_fit import BEYOND, METHODS, cells
+from recollect.paper.perfect_fit import EVERY, cells
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
 from recollect.paper.tables import by_mask
@@ -23,8 +23,7 @@ def figures(scale: Scale, results: Results) -> dict[str, Figure]:
 
 
 def table(scale: Scale, results: Results) -> str:
-    methods = (*METHODS, *BEYOND)
-    return f"Average PSNR in dB, {' / '.join(methods)}:\n\n{by_mask(results, cells(scale), methods, None)}"
+    return f"Average PSNR in dB, {' / '.join(EVERY)}:\n\n{by_mask(results, cells(scale), EVERY, None)}"
 
 
 EXPERIMENT = Experiment(

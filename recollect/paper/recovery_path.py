@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.auditing.pictures import film
-from recollect.degradation import mask, observe
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.fitting import Bench
-from recollect.paper.plan import SEED, Cell, Fit
+from recollect.paper.plan import Cell, Fit
 from recollect.paper.scales import Scale
 
 if TYPE_CHECKING:
@@ -26,11 +25,8 @@ def fit(scale: Scale) -> Fit:
 
 def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
     f, images = bench.best_weights(fit), bench.images(fit, "train")[:IMAGES]
-    hidden = scale.masks[-1]
-    seen = observe(images, mask(hidden, images.shape, seed=SEED))
-    runs = {
-        name: Cell(fit, fit.milestones[-1], "train", hidden, name).settled_method() for name in ("blind", "iterate")
-    }
+    cells = [Cell(fit, fit.milestones[-1], "train", scale.masks[-1], name) for name in ("blind", "iterate")]
+    runs, seen = {cell.method: cell.settled_method() for cell in cells}, cells[0].observe(images)
     return film(
         images, seen, {name: lambda y, trace, run=run: run(f, y, trace=trace) for name, run in runs.items()}
     )  # fmt: skip

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.precision import choose_device
 from recollect.priors.card import Card
 from recollect.priors.learning import Learner, PriorRecipe
 from recollect.priors.network import make_network, make_scheduler
@@ -50,7 +51,7 @@ def train_prior(
     channels, height, width = images.shape
     if height != width:
         raise InputError(f"A prior is trained on square images; these are {width}x{height}.")
-    device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    device = choose_device(device)
     scheduler = make_scheduler(recipe.schedule)
     network = make_network(channels, height, recipe.widths, recipe.seed)
     learner = Learner(network, scheduler.alphas_cumprod, eight_bit(images).to(device), recipe)

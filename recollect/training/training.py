@@ -11,7 +11,7 @@ from torch import nn
 
 from recollect.errors import InputError, is_number
 from recollect.images import Images
-from recollect.precision import check_device
+from recollect.precision import choose_device
 from recollect.training.control import Limits
 from recollect.training.outcome import Progress, Training
 from recollect.training.recipe import Recipe
@@ -41,9 +41,8 @@ def train_to_loss(
     if not all(limit is None or is_number(limit) for limit in (max_seconds, max_steps)):
         raise InputError(f"A limit is a number, got {max_seconds!r} seconds and {max_steps!r} steps.")
     images = Images.of(images)
-    check_device(device)
     limits = Limits(math.inf if max_seconds is None else max_seconds, math.inf if max_steps is None else max_steps)
-    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    where = choose_device(device)
     recipe = recipe or Recipe.for_network(network, len(images))
     run = Run(network.to(where), images, recipe, Path(folder) if folder else None, where)
     wanted = sorted({m for m in milestones if m > until * (1 + 1e-9)} | {until}, reverse=True)

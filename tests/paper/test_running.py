@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from recollect import InputError
 from recollect.paper import measuring
@@ -46,6 +47,12 @@ def test_masks_measured_side_by_side_give_what_each_gives_alone(tmp_path: Path, 
         assert a.steps == pytest.approx(b.steps, abs=3)  # rounding differs with the batch
         assert a.mse == pytest.approx(b.mse, rel=1e-2)
         assert a.seconds > 0
+
+
+def test_the_time_of_a_batch_is_shared_by_the_work_of_each_mask() -> None:
+    by_steps = measuring.shares(torch.tensor([9, 9, 29, 29]), 2)
+    assert by_steps == pytest.approx([0.25, 0.75])
+    assert measuring.shares(torch.zeros(6, dtype=torch.int64), 2) == pytest.approx([1 / 3] * 3)  # DDNM counts none
 
 
 def test_one_training_serves_all_and_nothing_is_done_twice(tmp_path: Path) -> None:

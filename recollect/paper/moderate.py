@@ -1,0 +1,26 @@
+"""What the two tables of moderate overfitting share: three masks, and each rate beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from recollect.paper.perfect_fit import EVERY
+from recollect.paper.plan import Cell, Fit
+from recollect.paper.results import Results
+from recollect.paper.scales import Scale
+from recollect.paper.tables import against_paper
+from recollect.scoring import APPROXIMATE
+
+
+def cells_of(scale: Scale, fits: Iterable[Fit], methods: Sequence[str] = EVERY) -> list[Cell]:
+    return [
+        Cell(fit, fit.milestones[-1], "train", mask, method)
+        for fit in fits
+        for mask in scale.table_masks
+        for method in methods
+    ]
+
+
+def table_of(results: Results, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]]) -> str:
+    rates = against_paper(results, cells, paper, APPROXIMATE)
+    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}"
