@@ -18,6 +18,7 @@ from recollect.models import Carried
 from recollect.precision import device_of
 from recollect.records import PER_IMAGE, provenance
 from recollect.recovery import Progress
+from recollect.recovery.running import precision_of
 from recollect.sweep import Budget, Runner, Shared, Task, Tell
 
 TURNS = 3  # shards for each worker, so that one that is slow or lost does not hold up the others for long
@@ -79,9 +80,10 @@ def measure_shard(
     settings: Mapping[str, Any], conditions: Conditions, shown: np.ndarray,
 ) -> Measured:  # fmt: skip
     """On any machine; what is said about the machine is said of this one."""
-    where = provenance(device_of(model.opened), started=conditions.provenance.get("started"))
+    f, started = model.opened, conditions.provenance.get("started")
+    where = provenance(device_of(f), started=started, products=precision_of(f))
     trial = Trial(images, truth, method, cell, settings, replace(conditions, provenance=where), shown)
-    return trial.measured(model.opened)
+    return trial.measured(f)
 
 
 def join(parts: Sequence[Measured]) -> Measured:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +17,7 @@ from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
+from recollect.split_products import IN_WORDS, SplitProducts, can_split
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -48,31 +49,31 @@ class Ready:
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None) -> None:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
+        self._products = SplitProducts(fixed=True) if _splits(f, self.device) else nullcontext()
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return apply_checked(self._f, x)
+        with self._products:
+            return apply_checked(self._f, x)
 
     @property
     def capturable(self) -> bool:
-        """Whether a CUDA graph of it may be tried: a plain module on a GPU, not compiled and not listened to."""
-        network = module_of(self._f)
-        if network is None or self.device.type != "cuda" or isinstance(network, torch.jit.ScriptModule):
+        """Whether a CUDA graph of it may be tried: a plain module on one GPU that nothing listens to."""
+        if self.device.type != "cuda" or not _runs_as_python(self._f):
             return False
-        special = any(m._forward_hooks or m._forward_pre_hooks or hasattr(m, "_orig_mod") for m in network.modules())
-        return not special and {weights.device for weights in weights_of(network)} == {self.device}
+        listened_to = any(m._forward_hooks or m._forward_pre_hooks for m in _modules(self._f))
+        return not listened_to and {weights.device for weights in weights_of(self._f)} == {self.device}
 
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
         image = y[0].numel() * y.element_size()
         if self.device.type == "cuda":
+            needed = 2 * self._peak_of_one(y) + 24 * image  # eagerly and in a graph, each with memory of its own
             free, _ = torch.cuda.mem_get_info(self.device)
             free += torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
-            needed = 2 * self._peak_of_one(y) + 24 * image  # eagerly and in a graph, each with memory of its own
             return int(max(1, min(CUDA_CHUNK, free // 2 // needed)))
         needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
-        network = module_of(self._f)
-        convolutions = any(isinstance(m, nn.Conv2d) for m in network.modules()) if network is not None else False
+        convolutions = any(isinstance(m, nn.Conv2d) for m in _modules(self._f))
         most = CPU_CHUNK_CONVOLUTIONS if convolutions else CPU_CHUNK
         return int(max(1, min(most, _free_cpu_memory() // 2 // needed)))
 
@@ -94,6 +95,26 @@ def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), as_judged(f):
         yield Ready(f, y, chunk)
+
+
+def precision_of(f: Autoencoder) -> str:
+    """What the products of f are computed in while it is used to recover, in words for a record."""
+    return IN_WORDS if _splits(f, device_of(f)) else "float32"
+
+
+def _splits(f: Autoencoder, device: torch.device) -> bool:
+    return _runs_as_python(f) and can_split(device)
+
+
+def _runs_as_python(f: Autoencoder) -> bool:
+    """A module that is neither compiled nor scripted."""
+    made_otherwise = any(isinstance(m, torch.jit.ScriptModule) or hasattr(m, "_orig_mod") for m in _modules(f))
+    return bool(_modules(f)) and not made_otherwise
+
+
+def _modules(f: Autoencoder) -> list[nn.Module]:
+    network = module_of(f)
+    return list(network.modules()) if network is not None else []
 
 
 def work_through(

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from recollect.errors import InputError
 from recollect.precision import Precision, float32_precision
+from recollect.split_products import IN_WORDS, SplitProducts
 from recollect.training.optimizers import Adam, Muon
 from recollect.training.recipe import Recipe
-from recollect.training.split import SplitProducts
 
 Forward = Literal["tf32", "split", "ieee"]  # how the forward pass of a step is computed
 
@@ -95,7 +95,7 @@ class Stepper:
 
     def precision(self) -> dict[str, str]:
         """What each part of a step runs in now."""
-        spelt = {"tf32": "TF32", "split": "float32 as three TF32 products", "ieee": "float32"}
+        spelt = {"tf32": "TF32", "split": IN_WORDS, "ieee": "float32"}
         words = {"forward": spelt[self.forward_precision]}
         words["backward"] = "TF32" if self.images.is_cuda else "float32"
         if self.recipe.optimizer == "muon":
@@ -116,9 +116,9 @@ class Stepper:
 
     @contextmanager
     def _forward(self) -> Iterator[None]:
-        """The precision of the forward pass; split products run on the units that TF32 uses."""
+        """The precision of the forward pass."""
         products = SplitProducts() if self.forward_precision == "split" else nullcontext()
-        with float32_precision("ieee" if self.forward_precision == "ieee" else "tf32"), products:
+        with float32_precision("tf32" if self.forward_precision == "tf32" else "ieee"), products:
             yield
 
     @property

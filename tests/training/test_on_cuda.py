@@ -9,7 +9,6 @@ from recollect import FullyConnected, Images, UNet
 from recollect.checkpoints import load_checkpoint, load_checkpoint_about
 from recollect.precision import float32_precision
 from recollect.training import Recipe, train_to_loss
-from recollect.training.split import SplitProducts
 from recollect.training.stepper import Stepper
 from tests.training.small import loss_of, small_images, small_network
 
@@ -69,17 +68,6 @@ def test_measuring_is_in_full_float32_whatever_the_caller_set() -> None:
         assert stepper.measure(averaged=False) == pytest.approx(
             loss_of(stepper.network.cpu(), small_images()), rel=1e-5
         )
-
-
-def test_split_products_are_far_closer_to_float64_than_tf32() -> None:
-    network, x = FullyConnected((3, 16, 16), layers=4, width=512).cuda(), colour_images(64).pixels.cuda()
-    exact = network.double()(x.double())
-    network.float()
-    with float32_precision("tf32"):
-        rounded = network(x)
-        with SplitProducts():
-            split = network(x)
-    assert float((split - exact).detach().abs().max()) < 0.1 * float((rounded - exact).detach().abs().max())
 
 
 def test_it_reaches_the_loss_and_records_the_switch_from_tf32(tmp_path: Path) -> None:

@@ -1,0 +1,127 @@
+"""Float32 products on a GPU's tensor cores: each factor is the sum of two TF32 numbers, three of four products kept.
+
+Relative errors are about 1e-6, near those of a long sum in IEEE float32 (TF32 alone: 5e-4). That is enough for the
+forward pass of training to the last decade and for recovery. A train loss that is reported and an error that is scored
+are computed in IEEE float32 all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from recollect.precision import float32_precision
+
+KEPT_BITS = -(1 << 13)  # sign, exponent and the ten bits of TF32's fraction
+IN_WORDS = "float32 as three TF32 products"  # in records
+AMPERE = (8, 0)  # the first GPUs whose tensor cores take TF32
+
+
+def can_split(device: torch.device) -> bool:
+    """Whether split products are there, and faster than plain ones."""
+    return device.type == "cuda" and torch.version.hip is None and torch.cuda.get_device_capability(device) >= AMPERE
+
+
+class SplitProducts(TorchFunctionMode):
+    """Inside, convolutions and linear layers run split, and all else as it is set to; so do backward passes.
+
+    With `fixed` weights their parts are made once and kept; otherwise they may change from call to call.
+    """
+
+    def __init__(self, *, fixed: bool = False) -> None:
+        super().__init__()
+        self._parts: dict[Tensor, Tensor] | None = {} if fixed else None
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in (functional.conv2d, torch.conv2d) and _plain_convolution(args, kwargs):
+            x, weight, bias, stride, padding = args[:5]
+            return SplitConvolution.apply(x, weight, self._side_by_side(weight), bias, stride, padding)
+        if func is functional.linear and _plain_linear(args, kwargs):
+            x, weight, bias = args
+            return SplitLinear.apply(x, weight, self._side_by_side(weight), bias)
+        return func(*args, **kwargs)
+
+    def _side_by_side(self, weight: Tensor) -> Tensor:
+        if self._parts is None or not isinstance(weight, nn.Parameter):  # what is computed anew is not met again
+            return of_weight(weight)
+        if weight not in self._parts:
+            self._parts[weight] = of_weight(weight)
+        return self._parts[weight]
+
+
+class SplitConvolution(torch.autograd.Function):
+    """conv2d with split factors."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, parts: Tensor, bias: Tensor, stride: list[int], padding: list[int]
+    ) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.geometry = [bias.numel()], list(stride), list(padding)
+        with float32_precision("tf32"):
+            return functional.conv2d(of_input(x), parts, bias, stride, padding)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        bias, stride, padding = ctx.geometry
+        wanted = [ctx.needs_input_grad[0], ctx.needs_input_grad[1], ctx.needs_input_grad[3]]
+        of_x, of_w, of_bias = torch.ops.aten.convolution_backward(
+            gradients[0], x, weight, bias, stride, padding, [1, 1], False, [0, 0], 1, wanted
+        )
+        return of_x, of_w, None, of_bias, None, None
+
+
+class SplitLinear(torch.autograd.Function):
+    """x W^T + b with split factors."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, parts: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        with float32_precision("tf32"):
+            return functional.linear(of_input(x), parts, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        gradient = gradients[0]
+        return gradient @ weight if ctx.needs_input_grad[0] else None, gradient.T @ x, None, gradient.sum(0)
+
+
+def split(x: Tensor) -> tuple[Tensor, Tensor]:
+    """x as the sum of a number that TF32 holds exactly and a small rest."""
+    high = (x.view(torch.int32) & KEPT_BITS).view(torch.float32)
+    return high, x - high
+
+
+def of_input(x: Tensor) -> Tensor:
+    """Side by side along the second dimension, so that one product sums high high, low high and high low."""
+    high, low = split(x)
+    return torch.cat([high, low, high], 1)
+
+
+@torch.no_grad()
+def of_weight(weight: Tensor) -> Tensor:
+    high, low = split(weight)
+    return torch.cat([high, high, low], 1)
+
+
+def _plain_convolution(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Not dilated, not grouped, with numbers for padding and a bias, as `nn.Conv2d` calls it."""
+    if kwargs or len(args) != 7 or args[2] is None or isinstance(args[4], str):
+        return False
+    return args[0].dtype == torch.float32 and tuple(args[5]) == (1, 1) and args[6] == 1
+
+
+def _plain_linear(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    if kwargs or len(args) != 3 or args[2] is None:
+        return False
+    return args[0].dtype == torch.float32 and args[0].ndim == 2
