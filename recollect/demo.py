@@ -23,7 +23,7 @@ def train_demo_network(out: Path, report: Report | None = None, seed: int = 42) 
     """A small fully connected network, fitted perfectly to 40 photographs."""
     images = load(TRAIN)
     network = FullyConnected(images.shape, layers=6, width=512, seed=seed)
-    return train_to_loss(network, images, LOSS, recipe=Recipe(seed=seed), folder=out, device="cpu", report=report)
+    return train_to_loss(network, images, LOSS, recipe=Recipe(seed=seed), out=out, device="cpu", report=report)
 
 
 def audit_demo_network(network: nn.Module, out: Path, narrate: Narrator | None = None) -> Audit:

@@ -72,7 +72,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "another size": (lambda: Blind()(F, torch.rand(2, 3, 9, 9)), "takes images of 3x8x8; these are 3x9x9"),
     "another size, audited": (lambda: audit(train=torch.rand(6, 3, 9, 9)), "takes images of 3x8x8; these are 3x9x9"),
     # things in place of other things
-    "a start by name": (lambda: Blind(start="random"), "start is a function .* got 'random'"),  # type: ignore[arg-type]
+    "a start by name": (lambda: Blind(start="half_kept"), "start is a function .* got 'half_kept'"),  # type: ignore[arg-type]
     "a class for a method": (lambda: audit(methods=[Iterate]), r"write Iterate\(\) in place of Iterate"),
     "arrays to score": (lambda: Score.of(X.numpy(), X.numpy()), "between tensors, .* got ndarray"),  # type: ignore[arg-type]
     "Images to score": (lambda: Score.of(SET, SET), "between tensors, .* got Images"),  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.auditing.tuning import GAMMAS, STARTS
+from recollect.auditing.tuning import GAMMAS, START_NAMED, STARTS
 from recollect.autoencoders import FullyConnected, UNet
 from recollect.degradation import (
     FILLS,
@@ -31,7 +31,6 @@ from recollect.sources import load
 METHODS = ("blind", "refined", "iterate", "known")
 NAMED = (*METHODS, "known-400", "zero-rule", "ddnm")
 _TUNED = ("blind", "refined", "known", "known-400", "zero-rule")  # methods that gamma matters to
-_STARTS = {"random": half_kept, "erased": all_erased}
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +136,8 @@ def read_grid(
         raise InputError(f"gamma is a number or 'auto', not {gamma!r}.")
     if is_number(gamma) and not 0 < float(gamma) < math.inf:  # type: ignore[arg-type]
         raise InputError(f"gamma is a positive number, got {gamma}.")
-    if start not in (None, "auto", *_STARTS):
-        raise InputError(f"There is no start mask {start!r}; choose random, erased or auto.")
+    if start not in (None, "auto", *START_NAMED):
+        raise InputError(f"There is no start mask {start!r}; choose {', '.join(START_NAMED)} or auto.")
     paper = papers_settings(f, noise_std)
     if paper is None and not any(m in _TUNED for m in methods.values() if isinstance(m, str)):
         paper = Blind()  # nothing here depends on it
@@ -147,7 +146,7 @@ def read_grid(
     if gamma is not None:
         gammas = GAMMAS if isinstance(gamma, str) else (float(gamma),)
     if start is not None:
-        starts = STARTS if start == "auto" else (_STARTS[start],)
+        starts = STARTS if start == "auto" else (START_NAMED[start],)
     return Grid(gammas, starts)
 
 

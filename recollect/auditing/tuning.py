@@ -16,6 +16,7 @@ from recollect.scoring import Score
 
 GAMMAS = (0.1, 0.5, 1.0)
 STARTS = (half_kept, all_erased)
+START_NAMED = {start.__name__: start for start in STARTS}
 MASKS = ("block", "dust")
 ROUNDS = 25  # a short run tells good settings from bad
 FEWEST, MOST = 4, 32  # images that are spent on it, a tenth of the set between these
@@ -33,7 +34,7 @@ class Tuning:
     def best(self) -> Blind:
         """The settings that recovered most accurately, then approximately, then by mean PSNR."""
         row = max(self.tried, key=lambda r: (r["accurate"], r["approximate"], r["mean_psnr"]))
-        return Blind(gamma=row["gamma"], start={s.__name__: s for s in STARTS}[row["start"]])
+        return Blind(gamma=row["gamma"], start=START_NAMED[row["start"]])
 
 
 def set_apart(images: Images) -> Images:

@@ -51,7 +51,9 @@ def audit_command(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print audit.json instead of words.")] = False,
-    device: Annotated[str, typer.Option(help="Where the model runs: cpu or cuda.")] = "cpu",
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs: cpu or cuda. Default: cuda where there is one.")
+    ] = None,
     masks: Annotated[
         str,
         typer.Option(
@@ -89,7 +91,8 @@ def audit_command(
     start: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=_ATTACK, help="First guess of the mask: random, erased, or auto. Default: as for --gamma."
+            rich_help_panel=_ATTACK,
+            help="First guess of the mask: half_kept (at random), all_erased, or auto. Default: as for --gamma.",
         ),
     ] = None,
     noise_std: Annotated[
@@ -171,7 +174,7 @@ def audit_command(
 
 @contextmanager
 def spread_on(
-    on: str | None, model: str, how: Mapping[str, Any], device: str, cpus: float, gpus: float | None
+    on: str | None, model: str, how: Mapping[str, Any], device: str | None, cpus: float, gpus: float | None
 ) -> Iterator[Spread | None]:
     """Who measures the cells: the workers of a Ray cluster, or nobody else."""
     if on is None:

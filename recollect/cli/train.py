@@ -75,7 +75,7 @@ def train_command(
     recipe = recipe if batch is None else replace(recipe, batch=batch)
     with training_report() as report:
         result = train_to_loss(
-            net, images, until, recipe=recipe, folder=out, device=device, max_seconds=max_seconds, report=report
+            net, images, until, recipe=recipe, out=out, device=device, max_seconds=max_seconds, report=report
         )  # fmt: skip
     tell(result, as_json)
     if not result.reached:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from recollect.errors import InputError
 from recollect.models.wording import first_line
+from recollect.precision import choose_device
 
 KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 
@@ -36,8 +37,8 @@ class OnnxModel(nn.Module):
         return tensors[0] if len(tensors) == 1 else dict(zip(self.outputs, tensors, strict=True))
 
 
-def open_onnx(path: Path, device: torch.device | str) -> OnnxModel:
-    """The model of an ONNX file, on the CPU or a CUDA device."""
+def open_onnx(path: Path, device: torch.device | str | None) -> OnnxModel:
+    """The model of an ONNX file, on the CPU or a CUDA device; without a word, on what this onnxruntime can use."""
     try:
         import onnxruntime
     except ImportError:
@@ -54,11 +55,12 @@ def open_onnx(path: Path, device: torch.device | str) -> OnnxModel:
     return OnnxModel(session, path)
 
 
-def _providers(onnxruntime: Any, device: torch.device | str) -> list[Any]:
-    device = torch.device(device)
+def _providers(onnxruntime: Any, device: torch.device | str | None) -> list[Any]:
+    has_cuda = "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+    device = choose_device(device if device is not None or has_cuda else "cpu")
     if device.type == "cpu":
         return ["CPUExecutionProvider"]
-    if device.type != "cuda" or "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+    if device.type != "cuda" or not has_cuda:
         raise InputError(
             f"This onnxruntime cannot run on {device}; leave device out, or for CUDA run pip install onnxruntime-gpu."
         )

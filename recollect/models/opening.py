@@ -21,7 +21,7 @@ from recollect.models.refusals import needs_pickle, weights_alone
 from recollect.models.scaling import Numbers
 from recollect.models.torchscript import open_torchscript
 from recollect.models.weights import load_strictly, load_weights
-from recollect.precision import check_device
+from recollect.precision import check_device, choose_device
 
 Model = str | Path | nn.Module | Callable[[Tensor], Any]
 
@@ -46,7 +46,7 @@ def open_model(
     what: an nn.Module, a callable, a file (recollect checkpoint, TorchScript, .pt2, .onnx), or package.module:factory.
         A factory is code that you name and trust: it is imported and called. No file runs code when it is opened.
     weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth), and which one of several.
-    device: where the model runs; a module that is passed in is moved there.
+    device: where the model runs; by default a GPU where there is one, and for what is passed in, where it is.
     input_range, or mean and std: the values that the model wants in place of [0, 1], such as "-1,1".
     output_range: the range of its output, where that is not the one of its input.
     output: which part of what it returns is the image: 0, "sample", "0.sample".
@@ -80,7 +80,7 @@ def _opened(what: Model, weights: str | Path | None, key: str | None, device: to
         given = what if isinstance(what, str | Path) else f"a {type(what).__name__}"
         raise InputError(f"weights go with package.module:factory, the code that builds the network, not with {given}.")
     if isinstance(what, str | Path):
-        return _opened_file(Path(what).expanduser(), device or "cpu")
+        return _opened_file(Path(what).expanduser(), device)
     if isinstance(what, nn.Module):
         return what if device is None else what.to(device)
     if isinstance(what, type):
@@ -101,19 +101,16 @@ def _built(what: str, weights: str | Path | None, key: str | None, device: torch
         return model
     if weights is not None:
         load_weights(model, Path(weights).expanduser(), key)
-    return (model if device is None else model.to(device)).float().eval()  # recoveries are scored in float32
+    return model.to(choose_device(device)).float().eval()  # recoveries are scored in float32
 
 
-def _opened_file(path: Path, device: torch.device | str) -> nn.Module:
+def _opened_file(path: Path, device: torch.device | str | None) -> nn.Module:
     kind = kind_of(path)
-    if kind == "safetensors":
-        return _checkpoint(path, device)
-    if kind == "torchscript":
-        return open_torchscript(path, device)
-    if kind == "exported":
-        return open_exported(path, device)
     if kind == "onnx":
         return open_onnx(path, device)
+    openers = {"safetensors": _checkpoint, "torchscript": open_torchscript, "exported": open_exported}
+    if kind in openers:
+        return openers[kind](path, choose_device(device))
     if kind == "weights":
         load_strictly(path)  # one that needs pickle is refused with the way round that
         raise weights_alone(path)

@@ -80,7 +80,7 @@ def train(fit: Fit, images: Images, folder: Path, limit: float, device: torch.de
     network = fit.network(images.shape)
     recipe = Recipe.for_network(network, len(images), optimizer=fit.optimizer, seed=SEED)
     done = train_to_loss(
-        network, images, fit.milestones[-1], fit.milestones, recipe=recipe, folder=folder, device=device,
+        network, images, fit.milestones[-1], fit.milestones, recipe=recipe, out=folder, device=device,
         max_seconds=limit,
     )  # fmt: skip
     if not done.reached:

@@ -27,13 +27,13 @@ def train_to_loss(
     milestones: Sequence[float] = MILESTONES,
     *,
     recipe: Recipe | None = None,
-    folder: str | Path | None = None,
+    out: str | Path | None = None,
     device: torch.device | str | None = None,
     max_seconds: float | None = None,
     max_steps: int | None = None,
     report: Callable[[Progress], None] | None = None,
 ) -> Training:
-    """Train until the loss over all images is at or below `until`; resumes what is in `folder`."""
+    """Train until the loss over all images is at or below `until`; resumes what is in the folder `out`."""
     if not isinstance(network, nn.Module):
         raise InputError(f"A network to train is an nn.Module, not a {type(network).__name__}.")
     if not all(is_number(loss) and 0 < loss < math.inf for loss in (until, *milestones)):
@@ -44,6 +44,6 @@ def train_to_loss(
     limits = Limits(math.inf if max_seconds is None else max_seconds, math.inf if max_steps is None else max_steps)
     where = choose_device(device)
     recipe = recipe or Recipe.for_network(network, len(images))
-    run = Run(network.to(where), images, recipe, Path(folder) if folder else None, where)
+    run = Run(network.to(where), images, recipe, Path(out) if out else None, where)
     wanted = sorted({m for m in milestones if m > until * (1 + 1e-9)} | {until}, reverse=True)
     return run.train(wanted, limits, report)

@@ -22,7 +22,7 @@ def images(count: int, seed: int, **more: Any) -> Images:
 def small_audit(train: int = 8, control: int | Images | None = 6, **more: Any) -> Audit:
     """A memorizer that holds the training images and no control image."""
     stored = images(train, 1)
-    options: dict[str, Any] = {"masks": "block,half", "gamma": 0.5, "start": "random"}
+    options: dict[str, Any] = {"masks": "block,half", "gamma": 0.5, "start": "half_kept"}
     options["control"] = images(control, 2) if isinstance(control, int) else control
     model = more.pop("model", Memorizer(stored.pixels))
     return audit(model, train=more.pop("given", stored), **options | more)

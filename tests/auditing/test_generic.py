@@ -54,7 +54,12 @@ def test_what_the_prior_restores_by_itself_is_not_attributed() -> None:
     x = Images(sure.sample(6).clamp(0, 1).float())
     exact = DDNM(sure, steps=200)
     found = audit(
-        Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="random", methods={"blind": "blind", "ddnm": exact}
+        Memorizer(x.pixels),
+        train=x,
+        masks="half",
+        gamma=0.5,
+        start="half_kept",
+        methods={"blind": "blind", "ddnm": exact},
     )
     restored = found.rate("train", "half", "ddnm", 5e-4).count
     assert restored > 0

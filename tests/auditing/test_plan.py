@@ -124,13 +124,13 @@ def test_only_what_is_not_given_is_searched() -> None:
     foreign, own = torch.nn.Identity(), network("unet")
     assert grid(foreign) == plan.Grid(GAMMAS, STARTS)
     assert grid(foreign, gamma=0.3) == plan.Grid((0.3,), STARTS)
-    assert grid(foreign, start="erased") == plan.Grid(GAMMAS, (all_erased,))
+    assert grid(foreign, start="all_erased") == plan.Grid(GAMMAS, (all_erased,))
     assert grid(foreign, gamma=0.3, start="auto") == plan.Grid((0.3,), STARTS)
-    assert grid(foreign, gamma=1, start="random").settled == Blind(gamma=1.0, start=half_kept)
+    assert grid(foreign, gamma=1, start="half_kept").settled == Blind(gamma=1.0, start=half_kept)
     assert grid(own, gamma="auto") == plan.Grid(GAMMAS, (all_erased,))
     assert grid(own, start="auto") == plan.Grid((1.0,), STARTS)
     assert grid(own, gamma="auto", start="auto") == plan.Grid(GAMMAS, STARTS)
-    assert grid(own, start="random").settled == Blind(gamma=1.0, start=half_kept)
+    assert grid(own, start="half_kept").settled == Blind(gamma=1.0, start=half_kept)
 
 
 def test_nothing_is_searched_for_methods_that_have_no_gamma() -> None:
@@ -145,7 +145,7 @@ def test_a_gamma_that_is_none_is_refused(gamma: Any) -> None:
 
 
 def test_a_start_that_is_none_is_refused() -> None:
-    with pytest.raises(InputError, match="no start mask 'zeros'; choose random, erased or auto"):
+    with pytest.raises(InputError, match="no start mask 'zeros'; choose half_kept, all_erased or auto"):
         grid(torch.nn.Identity(), start="zeros")
 
 

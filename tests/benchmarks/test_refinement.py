@@ -46,7 +46,7 @@ def test_the_figure_is_drawn_from_records(tmp_path: Path) -> None:
     images = Images(torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
     audit(
         Memorizer(images.pixels), train=images, masks="half", fill="zero,noise", methods="blind,known", gamma=0.5,
-        start="random", out=tmp_path / "audit",
+        start="half_kept", out=tmp_path / "audit",
     )  # fmt: skip
     drawing = tmp_path / "figures" / "methods.svg"
     command = [sys.executable, methods_figure.__file__, str(tmp_path / "audit"), str(drawing)]

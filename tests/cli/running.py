@@ -38,7 +38,7 @@ def broken():
 '''
 
 AUDIT = ["audit", "making_a_model:Slow", "--train", "train.npy", "--control", "control.npy"]
-QUICK = [*AUDIT, "--masks", "block,half", "--gamma", "0.5", "--start", "random"]
+QUICK = [*AUDIT, "--masks", "block,half", "--gamma", "0.5", "--start", "half_kept"]
 
 
 def fill(folder: Path) -> Path:

@@ -149,7 +149,7 @@ def test_bad_settings_are_refused() -> None:
 
 
 def test_an_audit_runs_it_by_name_and_speaks_of_it_first() -> None:
-    found = audit(MEMORIZER, train=STORED, masks="half", methods="refined", gamma=0.5, start="random")
+    found = audit(MEMORIZER, train=STORED, masks="half", methods="refined", gamma=0.5, start="half_kept")
     assert found.methods == ["refined"]
     assert found.main_method == "refined"
     assert found.rate("train", "half", "refined").value > 0.9

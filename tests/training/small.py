@@ -26,7 +26,7 @@ def small_network(seed: int = 42, **settings: Any) -> FullyConnected:
 
 
 def train(folder: Path | None = None, **options: Any) -> Training:
-    given: dict[str, Any] = {"images": small_images(), "recipe": RECIPE, "device": "cpu", "folder": folder, **options}
+    given: dict[str, Any] = {"images": small_images(), "recipe": RECIPE, "device": "cpu", "out": folder, **options}
     return train_to_loss(given.pop("network", None) or small_network(), **given)
 
 

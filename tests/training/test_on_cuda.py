@@ -72,7 +72,7 @@ def test_measuring_is_in_full_float32_whatever_the_caller_set() -> None:
 
 def test_it_reaches_the_loss_and_records_the_switch_from_tf32(tmp_path: Path) -> None:
     recipe = Recipe(rate=2e-3, tf32_until=1e-2, average=20)
-    done = train_to_loss(small_network(), small_images(), 1e-6, recipe=recipe, folder=tmp_path, device="cuda")
+    done = train_to_loss(small_network(), small_images(), 1e-6, recipe=recipe, out=tmp_path, device="cuda")
     assert done.reached, done.log
     steps = load_checkpoint_about(tmp_path / "loss-1e-06.safetensors")["precision"]["steps"]
     assert [(s["forward"], s["backward"]) for s in steps] == [
@@ -91,7 +91,7 @@ def test_a_channels_last_network_is_resumed(optimizer: str, tmp_path: Path) -> N
     for steps in (100, 200):
         network = UNet(widths=(8, 16))
         done = train_to_loss(
-            network, colour_images(), 1e-9, (), recipe=recipe, folder=tmp_path, device="cuda", max_steps=steps
+            network, colour_images(), 1e-9, (), recipe=recipe, out=tmp_path, device="cuda", max_steps=steps
         )
     assert done.history[-1].steps == 200
     assert done.history[-1].averaged < done.history[0].averaged
