@@ -15,6 +15,7 @@ from recollect.records import Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Score
 
 Level = Literal["ok", "note", "warning"]
+COPIES = 0.02  # of the damage: networks that memorize were seen to move 7% or more
 FLOAT32_FLOOR = 1e-13  # MSE: below this a float32 network's own rounding decides, where it could not be measured
 _STOPS = {"limit": "hit the limit of rounds", "cycle": "went in a cycle", "diverged": "diverged"}
 
@@ -51,6 +52,17 @@ def check_fit(train_loss: float) -> Check:
         "fit", "warning",
         f"The train loss is {told}: low rates mean little here. Check that the images, their range and the model "
         "belong together.",
+    )  # fmt: skip
+
+
+def check_copying(damage_moved: float) -> Check | None:
+    """A model that copies its input has no reason to prefer what it remembers; the attack needs one that restores."""
+    if not damage_moved < COPIES:
+        return None
+    return Check(
+        "copying", "warning",
+        f"The model hands damaged images on nearly unchanged (it moves them by {damage_moved:.1%} of the damage): it "
+        "copies what it is given, so what it may remember cannot be read back this way, and a low rate says little.",
     )  # fmt: skip
 
 

@@ -40,6 +40,17 @@ def test_fit(loss: float, level: str, words: str) -> None:
     assert words in found.sentence
 
 
+def test_a_model_that_copies_is_warned_about() -> None:
+    found = checks.check_copying(0.001)
+    assert found is not None
+    assert (found.level, "nearly unchanged (it moves them by 0.1% of the damage)" in found.sentence) == (
+        "warning",
+        True,
+    )
+    for restoring in (0.05, 1.3, math.nan):
+        assert checks.check_copying(restoring) is None
+
+
 def test_control_and_its_overlap() -> None:
     assert checks.check_control(None).level == "warning"
     assert "40 control images" in checks.check_control(40).sentence

@@ -12,7 +12,7 @@ from typing import Any
 from recollect import checks
 from recollect.auditing import attraction, plan, tuning
 from recollect.auditing.cells import Conditions, Measurer, Narrator, run_cells
-from recollect.auditing.facts import describe_model, fingerprint
+from recollect.auditing.facts import damage_moved, describe_model, fingerprint
 from recollect.auditing.generic import prior_facts, with_prior
 from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
@@ -147,8 +147,10 @@ def _facts(
         settings |= {"tried": tuned.tried, "tried_on_masks": tuned.masks, "tuning_images_left_out": tuned.images}
     about = {name: {"name": s.name, "images": len(s), "hash": s.hash} for name, s in sets.items()}
     started = datetime.now(UTC).isoformat(timespec="seconds")
+    moved = [damage_moved(f, p.images, p.truth) for p in places if p.set == "train"]
+    model = describe_model(f, sets["train"], deterministic) | {"damage_moved": sum(moved) / len(moved)}
     return {
-        "model": describe_model(f, sets["train"], deterministic), "settings": settings,
+        "model": model, "settings": settings,
         "provenance": provenance(device_of(f), started=started, products=precision_of(f)), "control": None, **about,
         "prior": prior_facts(methods, sets),
     }  # fmt: skip
@@ -161,6 +163,7 @@ def _checks(
     found = [
         checks.check_determinism(deterministic),
         checks.check_fit(model["train_loss"]),
+        checks.check_copying(model["damage_moved"]),
         checks.check_control(control or None),
         checks.check_overlap(len(twins.across), control) if control else None,
         checks.check_duplicates(len(twins.inside), twins.train_count),

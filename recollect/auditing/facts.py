@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.autoencoders import FullyConnected, UNet
+from recollect.degradation import Degradation
 from recollect.images import Images
 from recollect.models import Adapted
 from recollect.precision import as_judged, device_of, module_of
@@ -44,6 +45,15 @@ def train_loss(f: Any, images: Images) -> float:
             x = images[i : i + CHUNK].pixels.to(device)
             errors.append(mse(f(x.clone()), x))  # a copy, for networks that work in place
     return float(torch.cat(errors).mean())
+
+
+@torch.no_grad()
+def damage_moved(f: Any, images: Images, truth: Degradation) -> float:
+    """How far the model moves damaged images, as a share of the damage (MSE): nothing where it copies its input."""
+    x = images[:CHUNK].pixels.to(device_of(f))
+    y = truth[: len(x)].to(x.device).apply(x)
+    with as_judged(f):
+        return float(mse(f(y.clone()), y).mean() / mse(y, x).mean())
 
 
 @torch.no_grad()

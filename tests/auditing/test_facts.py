@@ -3,7 +3,8 @@ import torch
 from torch import Tensor, nn
 
 from recollect import FullyConnected, Images
-from recollect.auditing.facts import describe_model, fingerprint, rounding, train_loss
+from recollect.auditing.facts import damage_moved, describe_model, fingerprint, rounding, train_loss
+from recollect.degradation import mask
 from recollect.models import open_model
 from recollect.precision import device_of
 from tests.auditing.making import images
@@ -101,6 +102,14 @@ def test_what_is_recorded_of_a_model() -> None:
 
     assert describe_model(mine, SOME, deterministic=True)["name"] == "mine"
     assert describe_model(Memorizer(SOME.pixels), SOME, deterministic=True)["name"] == "Memorizer"
+
+
+def test_how_far_damage_is_moved() -> None:
+    half = mask("half", SOME.shape)
+    assert damage_moved(lambda x: x, SOME, half) == 0
+    assert damage_moved(lambda x: SOME.pixels, SOME, half) == pytest.approx(1)
+    each = mask("random-each:50%", SOME.shape, count=len(SOME))
+    assert damage_moved(lambda x: 0 * x, SOME, each) == pytest.approx(1, abs=0.5)  # all that was kept is lost
 
 
 def test_where_a_model_is() -> None:
