@@ -12,6 +12,7 @@ from recollect.errors import InputError
 
 MUON_RATE = 0.01
 CONVOLUTIONAL_MUON_RATE = 0.02
+CONVOLUTIONAL_DECAY = 0.1
 FALL = 56_000  # where a last layer cannot be solved exactly
 ADAM_RATE_TIMES_WIDTH = 0.4
 
@@ -23,6 +24,7 @@ class Recipe:
     optimizer: str = "adam"  # or "muon"
     rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
+    decay: float = 0.0  # share of every weight matrix that a step takes away, per rate: a network that contracts
     average: int = 100  # steps that the weights are averaged over at first, more later: removes a high rate's noise
     batch: int | None = None  # None: all images at every step
     fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
@@ -41,7 +43,8 @@ class Recipe:
         rate = muon_rate if optimizer == "muon" else min(1e-3, ADAM_RATE_TIMES_WIDTH / width)
         batch = 128 if convolutional else 5000
         return cls(
-            optimizer=optimizer, rate=rate, batch=batch if images > 2 * batch else None,
+            optimizer=optimizer, rate=rate, decay=CONVOLUTIONAL_DECAY if convolutional and optimizer == "muon" else 0.0,
+            batch=batch if images > 2 * batch else None,
             fall=FALL if convolutional or images > width else None, seed=seed,
         )  # fmt: skip
 
@@ -50,6 +53,8 @@ class Recipe:
             raise InputError(f"There is no optimizer {self.optimizer!r}; choose adam or muon.")
         if not 0 < self.rate < math.inf:
             raise InputError(f"The learning rate must be positive, got {self.rate}.")
+        if not 0 <= self.decay * self.rate < 1:
+            raise InputError(f"The decay must be zero or more and below 1 / rate, got {self.decay}.")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InputError(f"Adam's betas are two numbers from 0 to below 1, got {self.betas}.")
         if self.average < 1:
@@ -60,4 +65,5 @@ class Recipe:
             raise InputError(f"A batch has at least one image, got {self.batch}.")
 
     def record(self) -> dict[str, Any]:
-        return asdict(self)
+        """All settings; without a decay as before there was one, so that such runs can still be gone on with."""
+        return {name: value for name, value in asdict(self).items() if name != "decay" or value}
