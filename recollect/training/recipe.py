@@ -12,7 +12,7 @@ from recollect.errors import InputError
 
 MUON_RATE = 0.01
 CONVOLUTIONAL_MUON_RATE = 0.02
-CONVOLUTIONAL_DECAY = 0.1
+CONVOLUTIONAL_DECAY = 0.2
 FALL = 56_000  # where a last layer cannot be solved exactly
 ADAM_RATE_TIMES_WIDTH = 0.4
 
