@@ -12,7 +12,6 @@ from recollect.errors import InputError
 
 MUON_RATE = 0.01
 CONVOLUTIONAL_MUON_RATE = 0.02
-CONVOLUTIONAL_DECAY = 0.2
 FALL = 56_000  # where a last layer cannot be solved exactly
 ADAM_RATE_TIMES_WIDTH = 0.4
 
@@ -24,7 +23,7 @@ class Recipe:
     optimizer: str = "adam"  # or "muon"
     rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
-    decay: float = 0.0  # share of every weight matrix that a step takes away, per rate: a network that contracts
+    decay: float = 0.0  # share of every weight matrix that a step takes away, per rate
     average: int = 100  # steps that the weights are averaged over at first, more later: removes a high rate's noise
     batch: int | None = None  # None: all images at every step
     fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
@@ -43,8 +42,7 @@ class Recipe:
         rate = muon_rate if optimizer == "muon" else min(1e-3, ADAM_RATE_TIMES_WIDTH / width)
         batch = 128 if convolutional else 5000
         return cls(
-            optimizer=optimizer, rate=rate, decay=CONVOLUTIONAL_DECAY if convolutional and optimizer == "muon" else 0.0,
-            batch=batch if images > 2 * batch else None,
+            optimizer=optimizer, rate=rate, batch=batch if images > 2 * batch else None,
             fall=FALL if convolutional or images > width else None, seed=seed,
         )  # fmt: skip
 

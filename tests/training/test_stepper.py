@@ -137,7 +137,7 @@ def test_decay_shrinks_matrices_and_leaves_vectors_alone() -> None:
         assert torch.allclose(w, was * 0.8**2 * 0.9 if w.ndim >= 2 else was, atol=1e-7)
 
 
-def test_muon_with_decay_makes_contractions() -> None:
+def test_decay_bounds_the_weights_of_muon() -> None:
     """An orthogonal update has norm 1 (1.2 by Newton-Schulz), so no matrix outgrows 1 / decay by much."""
     recipe = Recipe(optimizer="muon", rate=0.05, decay=2.0)
     made = Stepper(UNet(channels=1, widths=(4, 8)), small_images(4).pixels, recipe)
