@@ -23,6 +23,7 @@ class Recipe:
     optimizer: str = "adam"  # or "muon"
     rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
+    decay: float = 0.0  # share of every weight matrix that a step takes away, per rate
     average: int = 100  # steps that the weights are averaged over at first, more later: removes a high rate's noise
     batch: int | None = None  # None: all images at every step
     fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
@@ -50,6 +51,8 @@ class Recipe:
             raise InputError(f"There is no optimizer {self.optimizer!r}; choose adam or muon.")
         if not 0 < self.rate < math.inf:
             raise InputError(f"The learning rate must be positive, got {self.rate}.")
+        if not 0 <= self.decay * self.rate < 1:
+            raise InputError(f"The decay must be zero or more and below 1 / rate, got {self.decay}.")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InputError(f"Adam's betas are two numbers from 0 to below 1, got {self.betas}.")
         if self.average < 1:
@@ -60,4 +63,5 @@ class Recipe:
             raise InputError(f"A batch has at least one image, got {self.batch}.")
 
     def record(self) -> dict[str, Any]:
-        return asdict(self)
+        """All settings; without a decay as before there was one, so that such runs can still be gone on with."""
+        return {name: value for name, value in asdict(self).items() if name != "decay" or value}

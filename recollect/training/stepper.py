@@ -109,10 +109,18 @@ class Stepper:
         with float32_precision(backward):  # gradients tolerate the rounding; the loss floor comes from the forward pass
             for weight, gradient in zip(self.weights, torch.autograd.grad(loss, self.weights), strict=True):
                 weight.grad = gradient
+            self._decay()
             self.optimizer.step()
         with torch.no_grad():
             torch._foreach_lerp_(self.average, self.weights, 1 / self.horizon)
             self._log_loss += loss.detach().double().log()
+
+    @torch.no_grad()
+    def _decay(self) -> None:
+        """Shrink the weight matrices apart from the gradient, in step with the rate."""
+        if self.recipe.decay:
+            matrices = [w for w in self.weights if w.ndim >= 2]
+            torch._foreach_mul_(matrices, 1 - self.recipe.decay * self.optimizer.rate)
 
     @contextmanager
     def _forward(self) -> Iterator[None]:

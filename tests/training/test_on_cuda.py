@@ -14,7 +14,7 @@ from tests.training.small import loss_of, small_images, small_network
 
 pytestmark = pytest.mark.gpu
 
-RECIPES = [Recipe(), Recipe(optimizer="muon", rate=0.01), Recipe(batch=6)]
+RECIPES = [Recipe(), Recipe(optimizer="muon", rate=0.01, decay=0.5), Recipe(batch=6)]
 each_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=["adam", "muon", "batch"])
 
 

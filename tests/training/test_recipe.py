@@ -11,6 +11,8 @@ from recollect.training import Recipe
 def test_a_recipe_is_its_record() -> None:
     record = json.loads(json.dumps(Recipe(rate=0.5, batch=3, seed=7).record()))
     assert Recipe(**{**record, "betas": tuple(record["betas"])}) == Recipe(rate=0.5, batch=3, seed=7)
+    assert Recipe(decay=0.5).record()["decay"] == 0.5
+    assert "decay" not in record  # runs from before there was one can be gone on with
 
 
 def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
@@ -29,6 +31,8 @@ def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
         ({"rate": 0.0}, r"learning rate must be positive, got 0.0"),
         ({"rate": float("nan")}, r"learning rate must be positive, got nan"),
         ({"rate": float("inf")}, r"learning rate must be positive, got inf"),
+        ({"decay": -0.1}, r"decay must be zero or more and below 1 / rate, got -0.1"),
+        ({"decay": 1e3}, r"below 1 / rate, got 1000.0"),
         ({"betas": (0.9, 1.0)}, r"two numbers from 0 to below 1, got \(0.9, 1.0\)"),
         ({"betas": (0.9,)}, r"two numbers"),
         ({"average": 0}, r"averaged over at least one step, got 0"),

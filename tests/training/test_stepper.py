@@ -126,6 +126,26 @@ def test_muon_trains_convolutions() -> None:
     assert made.measure(averaged=False) < 0.7 * first
 
 
+def test_decay_shrinks_matrices_and_leaves_vectors_alone() -> None:
+    """Without a gradient only the decay is left: a factor for each step, at the rate of that step."""
+    made = Stepper(UNet(channels=1, widths=(4, 8)), torch.zeros(2, 1, 8, 8), Recipe(rate=0.1, decay=2.0))
+    before = [w.detach().clone() for w in made.weights]
+    made.run(2)
+    made.set_rate(0.05)
+    made.run(1)
+    for w, was in zip(made.weights, before, strict=True):
+        assert torch.allclose(w, was * 0.8**2 * 0.9 if w.ndim >= 2 else was, atol=1e-7)
+
+
+def test_decay_bounds_the_weights_of_muon() -> None:
+    """An orthogonal update has norm 1 (1.2 by Newton-Schulz), so no matrix outgrows 1 / decay by much."""
+    recipe = Recipe(optimizer="muon", rate=0.05, decay=2.0)
+    made = Stepper(UNet(channels=1, widths=(4, 8)), small_images(4).pixels, recipe)
+    made.run(100)
+    norms = [float(torch.linalg.matrix_norm(w.detach().flatten(1), 2)) for w in made.weights if w.ndim >= 2]
+    assert max(norms) < 1.3 / 2.0
+
+
 def test_nothing_to_train() -> None:
     with pytest.raises(InputError, match="nothing to train: Identity has no parameters"):
         Stepper(nn.Identity(), small_images().pixels, Recipe())
