@@ -77,7 +77,7 @@ FULL = Scale(
     few={"fc10": _tiny(600, "per-class=3"), "fc20": _tiny(600, "per-class=3"), "unet": _svhn(50)},
     many={"fc20": _tiny(25000, "per-class=125"), "unet": _cifar(1000)},
     width={"fc10": 1024, "fc20": 1024, "unet": (64, 128, 256, 512)},
-    many_width={"fc20": 2048, "unet": (64, 128, 256, 512)},
+    many_width={"fc20": 6144, "unet": (64, 128, 256, 512)},
     seconds={"fc10": 60, "fc20": 180, "unet": 240},
     many_seconds={"fc20": 500, "unet": 120},
 )

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: singular values end between 0.7 and 1.2
+STEPS, WIDE_STEPS, WIDE = 5, 7, 1024  # of Newton-Schulz, and for matrices whose both sides are above WIDE
 ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
@@ -95,8 +96,13 @@ class Adam:
         load_adam_state(self.adam, tensors)
 
 
-def orthogonal(matrices: Tensor, steps: int = 5) -> Tensor:
-    """The nearest (semi-)orthogonal matrices, roughly: a stack of them at once, in bfloat16 on a GPU."""
+def orthogonal(matrices: Tensor, steps: int | None = None) -> Tensor:
+    """The nearest (semi-)orthogonal matrices, roughly: a stack of them at once, in bfloat16 on a GPU.
+
+    Divided by its Frobenius norm, a matrix of side w has singular values around 1/sqrt(w), which a step raises at most
+    3.4 times: wide matrices need more steps, or the directions that a gradient says little about are left out.
+    """
+    steps = steps or (WIDE_STEPS if min(matrices.shape[-2:]) > WIDE else STEPS)
     a, b, c = NEWTON_SCHULZ
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices

@@ -12,6 +12,7 @@ from recollect.errors import InputError
 
 MUON_RATE = 0.01
 CONVOLUTIONAL_MUON_RATE = 0.02
+MANY_MUON_RATE = 0.03  # fully connected, more images than the width
 FALL = 56_000  # where a last layer cannot be solved exactly
 ADAM_RATE_TIMES_WIDTH = 0.4
 
@@ -34,16 +35,18 @@ class Recipe:
     @classmethod
     def for_network(cls, network: nn.Module, images: int = 1, optimizer: str | None = None, seed: int = 42) -> Recipe:
         """The defaults by kind of network: Muon at a falling rate for convolutional ones, whose last decades are badly
-        conditioned, Adam for the others, lower the wider they are; batches only for sets too large for one."""
+        conditioned, and for more images than a layer has features; Adam for the others, lower the wider they are.
+        Batches only for sets too large for one."""
         convolutional = any(isinstance(m, nn.Conv2d) for m in network.modules())
-        optimizer = optimizer or ("muon" if convolutional else "adam")
         width = min((m.out_features for m in network.modules() if isinstance(m, nn.Linear)), default=1024)
-        muon_rate = CONVOLUTIONAL_MUON_RATE if convolutional else MUON_RATE
+        many = images > width
+        optimizer = optimizer or ("muon" if convolutional or many else "adam")
+        muon_rate = CONVOLUTIONAL_MUON_RATE if convolutional else MANY_MUON_RATE if many else MUON_RATE
         rate = muon_rate if optimizer == "muon" else min(1e-3, ADAM_RATE_TIMES_WIDTH / width)
-        batch = 128 if convolutional else 5000
+        batch, at_once = (128, 256) if convolutional else (12_500, 12_500)  # small batches leave noise
         return cls(
-            optimizer=optimizer, rate=rate, batch=batch if images > 2 * batch else None,
-            fall=FALL if convolutional or images > width else None, seed=seed,
+            optimizer=optimizer, rate=rate, batch=batch if images > at_once else None,
+            fall=FALL if convolutional or many else None, seed=seed,
         )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from recollect.training.optimizers import Adam, Muon, orthogonal
+from recollect.training.optimizers import WIDE, Adam, Muon, orthogonal
 
 
 def parameters(seed: int = 0) -> list[Tensor]:
@@ -39,6 +39,20 @@ def test_orthogonal_does_not_care_about_scale(rng: torch.Generator) -> None:
     m = torch.randn(8, 8, generator=rng)
     assert torch.allclose(orthogonal(m[None]), orthogonal(1e-12 * m[None]), atol=1e-4)
     assert torch.equal(orthogonal(torch.zeros(1, 4, 4)), torch.zeros(1, 4, 4))
+
+
+def test_wide_matrices_get_the_steps_that_their_small_singular_values_need(rng: torch.Generator) -> None:
+    """With five steps the weakest directions of a wide gradient would be left behind."""
+    side = WIDE + 1
+    u, v = (torch.linalg.qr(torch.randn(side, side, generator=rng)).Q for _ in range(2))
+    falling = torch.arange(1, side + 1).pow(-1.2)
+    m = (u * falling) @ v.T
+
+    def smallest(steps: int | None) -> float:
+        return float(torch.diagonal(u.T @ orthogonal(m[None], steps)[0] @ v).min())
+
+    assert smallest(5) < 0.3
+    assert smallest(None) > 0.6
 
 
 def test_muon_in_one_batch_is_muon_matrix_by_matrix() -> None:

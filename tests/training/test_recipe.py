@@ -16,12 +16,19 @@ def test_a_recipe_is_its_record() -> None:
 
 
 def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
-    fc, unet = FullyConnected((1, 4, 4), layers=3, width=8), UNet(widths=(4, 8))
-    assert Recipe.for_network(fc, 600).optimizer == "adam"
-    assert Recipe.for_network(unet, 50).optimizer == "muon"
-    assert Recipe.for_network(fc, 600).batch is None
-    assert Recipe.for_network(fc, 25_000).batch is not None
-    assert Recipe.for_network(fc, 600, seed=3).seed == 3
+    fc, unet = FullyConnected((1, 4, 4), layers=3, width=16), UNet(widths=(4, 8))
+    assert Recipe.for_network(fc, 16) == Recipe("adam", rate=1e-3)
+    assert Recipe.for_network(fc, 16, "muon") == Recipe("muon", rate=0.01)
+    assert Recipe.for_network(unet, 50) == Recipe("muon", rate=0.02, fall=56_000)
+    assert Recipe.for_network(fc, 16, seed=3).seed == 3
+
+
+def test_more_images_than_the_width_are_learned_by_muon_in_large_batches() -> None:
+    fc, unet = FullyConnected((1, 4, 4), layers=3, width=16), UNet(widths=(4, 8))
+    assert Recipe.for_network(fc, 17) == Recipe("muon", rate=0.03, fall=56_000)
+    assert Recipe.for_network(fc, 17, "adam") == Recipe("adam", rate=1e-3, fall=56_000)
+    assert [Recipe.for_network(fc, n).batch for n in (12_500, 12_501, 25_000)] == [None, 12_500, 12_500]
+    assert [Recipe.for_network(unet, n).batch for n in (256, 257)] == [None, 128]
 
 
 @pytest.mark.parametrize(
