@@ -77,7 +77,8 @@ class Try:
 
     def polished(self, theta: Degradation, gamma: float | None = None, x: Tensor | None = None) -> Recovery:
         x = self.blind.estimate if x is None else x
-        rested = polish(self.f, self.y, x, theta, gamma=gamma or self.method.gamma, limit=200)
+        most = torch.full((len(x),), 200)
+        rested = polish(self.f, self.y, x, theta, gamma=gamma or self.method.gamma, limits=most)
         pasted = theta.paste(rested.estimate, self.y)
         return replace(rested, estimate=pasted, degradation=theta, steps=rested.steps + self.blind.steps)
 

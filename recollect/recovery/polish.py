@@ -40,8 +40,8 @@ def polish(
 
         def enter(some: slice) -> _InWork:
             begun = InWork.begin(y, theta[some], some, f.device)
-            v, limit = x[some].to(f.device), limits[some].to(f.device)
-            return _InWork(**vars(replace(begun, estimate=v)), y=begun.estimate, v=v, u=torch.zeros_like(v), limit=limit)
+            v, u, limit = x[some].to(f.device), torch.zeros_like(begun.estimate), limits[some].to(f.device)
+            return _InWork(**vars(replace(begun, estimate=v)), y=begun.estimate, v=v, u=u, limit=limit)
 
         return work_through(len(y), f, enter, lambda batch: _steps(f, batch, gamma), None, None).to(y.device)
 

@@ -8,14 +8,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from recollect.degradation import Erasure, Start, half_kept, odd_ones_kept, patches_kept
+from recollect.degradation import Erasure, Start, all_erased, half_kept, odd_ones_kept, patches_kept
 from recollect.errors import InputError, is_whole
 from recollect.per_image import PerImage
 from recollect.recovery.blind import Blind
 from recollect.recovery.polish import polish
-from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.recovery.running import Autoencoder, mean_square, per_image, ready
+from recollect.recovery.recovery import Progress, Recovery, Snapshot, Trace
+from recollect.recovery.running import Autoencoder, mean_square, ready
 
+JUDGING = 1  # application of f to an answer, which shows whether the model explains it
 PRICE = 3  # applications of f to an image, at most, as a multiple of what blind takes for it
 EXPLAINED = 1e-4  # an answer that the model moves by less (MSE) needs no other start
 FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
@@ -24,17 +25,24 @@ TOGETHER = 256  # images whose starts are compared at once
 
 @dataclass(frozen=True, eq=False)
 class _Answer(PerImage):
-    """What was found for each image, how far the model moves it, and how badly the model and y fit it."""
+    """What was found for each image, how far the model moves it, and how far what it makes of it is from y."""
 
     found: Recovery
     moved: Tensor
-    misfit: Tensor
+    apart: Tensor
 
-    def or_better(self, places: Tensor, other: _Answer) -> _Answer:
-        """The better of two answers to the images at `places`; the work on both is counted."""
-        better = torch.nonzero(other.misfit < self.misfit[places])[:, 0]
+    @property
+    def explained(self) -> Tensor:
+        return self.moved < EXPLAINED
+
+    @property
+    def misfit(self) -> Tensor:
+        return self.moved + self.apart
+
+    def or_else(self, places: Tensor, other: _Answer, better: Tensor) -> _Answer:
+        """The other answers to the images at `places`, where they are better; the work on both is counted."""
         order = torch.arange(len(self), device=places.device)
-        order[places[better]] = len(self) + better
+        order[places[better]] = len(self) + torch.nonzero(better)[:, 0]
         best = _Answer.join([self, other])[order]
         mine, new = self.found, other.found
         rounds, steps = mine.rounds.index_add(0, places, new.rounds), mine.steps.index_add(0, places, new.steps)
@@ -43,11 +51,11 @@ class _Answer(PerImage):
 
 @dataclass(frozen=True)
 class Refined:
-    """`Blind`, again from `restarts` where the model does not explain its answer, and more ADMM steps from the best.
+    """`Blind`, again from `restarts` where the model does not explain its answer, and more steps from the best.
 
-    Restarts make no assumption on what erased pixels hold. All that follows blind's first run takes at most twice
-    as many steps as that, image by image. Of an image's answers the one is taken that the model moves least and that
-    agrees with most of y; the truth is never looked at.
+    Restarts make no assumption on what erased pixels hold. With what follows it takes at most three times the steps
+    of blind's run, image by image. An answer is replaced only by one that the model moves less or, where masks
+    differ, that also agrees with more of y; the truth is never looked at.
     """
 
     gamma: float = 0.5
@@ -84,20 +92,11 @@ class Refined:
         progress: Progress | None = None,
     ) -> Recovery:
         blind = Blind(self.gamma, self.steps, self.limit, self.start)(f, y, chunk=chunk, trace=trace)
-        best, most = self._judged(f, y, _with_plausible_mask(blind, y), chunk), PRICE * blind.steps
+        best, most = self._judged(f, y, _plausible(blind, y), chunk), PRICE * blind.steps
         if progress:
-            progress(int((best.moved < EXPLAINED).sum()), len(y))
-        tried: list[Tensor] = []
-        for start in self.restarts if isinstance(best.found.degradation, Erasure) else ():
-            begun = torch.cat([start(some).fingerprint() for some in y.split(TOGETHER)])
-            rounds = ((most - best.found.steps) // 2 // self.steps).clamp(max=self.restart_rounds)  # half of what is left
-            no_use = torch.stack([best.moved < EXPLAINED, rounds < 1, *(begun == earlier for earlier in tried)]).any(0)
-            tried.append(begun)
-            if len(left := torch.nonzero(~no_use)[:, 0]):
-                watch = _carried_on(trace, left, best.found.rounds) if trace else None
-                again = Blind(self.gamma, self.steps, self.restart_rounds, start)
-                found = again(f, y[left], chunk=chunk, trace=watch, limits=rounds[left])
-                best = best.or_better(left, self._judged(f, y[left], _with_plausible_mask(found, y[left]), chunk))
+            progress(int(best.explained.sum()), len(y))
+        if isinstance(best.found.degradation, Erasure):
+            best = self._restarted(f, y, best, most, chunk, trace)
         best = self._polished(f, y, best, most, chunk)
         chosen = replace(best.found, rounds=best.found.rounds + 1)  # the choice is the last round
         if trace:
@@ -106,30 +105,52 @@ class Refined:
             progress(len(y), len(y))
         return chosen
 
+    def _restarted(
+        self, f: Autoencoder, y: Tensor, best: _Answer, most: Tensor, chunk: int | None, trace: Trace | None
+    ) -> _Answer:
+        """Other starts for images that are not explained, as many rounds as are left of `most` steps."""
+        tried: list[Tensor] = []
+        for start in self.restarts:
+            begun = torch.cat([start(some).fingerprint() for some in y.split(TOGETHER)])
+            rounds = ((most - best.found.steps - JUDGING) // self.steps).clamp(max=self.restart_rounds)
+            no_use = torch.stack([best.explained, rounds < 1, *(begun == earlier for earlier in tried)]).any(0)
+            tried.append(begun)
+            if len(left := torch.nonzero(~no_use)[:, 0]):
+                watch = _carried_on(trace, left, best.found.rounds) if trace else None
+                again = Blind(self.gamma, self.steps, self.restart_rounds, start)
+                found = again(f, y[left], chunk=chunk, trace=watch, limits=rounds[left])
+                other = self._judged(f, y[left], _plausible(found, y[left]), chunk)
+                best = best.or_else(left, other, other.misfit < best.misfit[left])
+        return best
+
     def _polished(self, f: Autoencoder, y: Tensor, best: _Answer, most: Tensor, chunk: int | None) -> _Answer:
-        """ADMM from the best answers until they rest, kept where it improves on them; a step of `most` is the look."""
-        limits = (most - best.found.steps - 1).clamp(max=self.polish_steps)
-        if not len(left := torch.nonzero(limits > 0)[:, 0]):
+        """The best answers carried on until they rest; to a y with noise they need no longer listen."""
+        limits = (most - best.found.steps - JUDGING).clamp(max=self.polish_steps)
+        left = torch.nonzero(limits > 0)[:, 0]
+        if not len(left):
             return best
         begun = best.found[left]
         assert begun.degradation is not None
-        rested = polish(f, y[left], begun.estimate, begun.degradation, gamma=self.gamma, limits=limits[left], chunk=chunk)
-        rested = replace(rested, rounds=torch.zeros_like(rested.rounds))
-        return best.or_better(left, self._judged(f, y[left], rested, chunk))
+        theta = begun.degradation if self.paste else all_erased(y[left])  # with all erased a step is x <- f(x)
+        rested = polish(f, y[left], begun.estimate, theta, gamma=self.gamma, limits=limits[left], chunk=chunk)
+        nothing = torch.zeros_like(rested.rounds)
+        other = self._judged(f, y[left], replace(rested, degradation=begun.degradation, rounds=nothing), chunk)
+        less = other.moved < best.moved[left] if self.paste else other.misfit < best.misfit[left]
+        return best.or_else(left, other, less)
 
     def _judged(self, f: Autoencoder, y: Tensor, found: Recovery, chunk: int | None) -> _Answer:
-        """An answer, with the kept values of y where they are right, and a look at what the model makes of it."""
+        """With the kept values of y, where these are right, and a look at what the model makes of it."""
         assert found.degradation is not None
         x = found.degradation.paste(found.estimate, y) if self.paste else found.estimate
         with ready(f, x, chunk) as f:
             outputs = torch.cat([f(part.to(f.device, copy=True)).to(x.device) for part in x.split(f.chunk)])
         moved = mean_square(outputs - x).nan_to_num(torch.inf)
-        apart = (outputs - y).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1)
-        return _Answer(replace(found, estimate=x, steps=found.steps + 1), moved, (moved + apart).nan_to_num(torch.inf))
+        apart = (outputs - y).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1).nan_to_num(torch.inf)
+        return _Answer(replace(found, estimate=x, steps=found.steps + JUDGING), moved, apart)
 
 
-def _with_plausible_mask(found: Recovery, y: Tensor) -> Recovery:
-    """A pixel is kept or erased in all its channels; whatever rule found the mask, it is an erasure."""
+def _plausible(found: Recovery, y: Tensor) -> Recovery:
+    """Pixels are kept or erased in all their channels; whatever rule found the mask, it is an erasure."""
     assert found.degradation is not None
     theta = found.degradation.plausible_refit(found.estimate, y)
     return replace(found, degradation=Erasure(theta.keep) if isinstance(theta, Erasure) else theta)
