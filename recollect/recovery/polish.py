@@ -55,7 +55,7 @@ def _steps(f: Ready, batch: _InWork, gamma: float) -> _InWork:
         xi = torch.where(going, theta.prox(v - u, y, gamma), xi)
         v = torch.where(going, f(xi + u), v)
         u = u + xi - v
-    finite, steps = all_finite(v), batch.steps + left
+    finite, steps = all_finite(v) & all_finite(xi), batch.steps + left
     stop = torch.where(steps >= batch.limit, Stop.DONE, Stop.RUNNING)
     stop = torch.where(mean_square(xi - v) < REST, Stop.CONVERGED, stop)
     return replace(

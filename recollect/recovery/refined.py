@@ -96,8 +96,10 @@ class Refined:
         if progress:
             progress(int(best.explained.sum()), len(y))
         if isinstance(best.found.degradation, Erasure):
+            few = torch.where(best.explained, 0, self.steps // 2)  # which can save a restart
+            best = self._polished(f, y, best, few, most, chunk)
             best = self._restarted(f, y, best, most, chunk, trace)
-        best = self._polished(f, y, best, most, chunk)
+        best = self._polished(f, y, best, torch.full_like(most, self.polish_steps), most, chunk)
         chosen = replace(best.found, rounds=best.found.rounds + 1)  # the choice is the last round
         if trace:
             trace(Snapshot(torch.arange(len(y)), chosen.rounds, chosen.estimate, chosen.degradation))
@@ -123,9 +125,11 @@ class Refined:
                 best = best.or_else(left, other, other.misfit < best.misfit[left])
         return best
 
-    def _polished(self, f: Autoencoder, y: Tensor, best: _Answer, most: Tensor, chunk: int | None) -> _Answer:
+    def _polished(
+        self, f: Autoencoder, y: Tensor, best: _Answer, limits: Tensor, most: Tensor, chunk: int | None
+    ) -> _Answer:
         """The best answers carried on until they rest; to a y with noise they need no longer listen."""
-        limits = (most - best.found.steps - JUDGING).clamp(max=self.polish_steps)
+        limits = torch.minimum(limits, most - best.found.steps - JUDGING)
         left = torch.nonzero(limits > 0)[:, 0]
         if not len(left):
             return best
