@@ -69,12 +69,12 @@ class Blind:
         limits: Tensor | None = None,
     ) -> Recovery:
         """`limits` are the rounds of each image, where these differ: none above `limit`."""
-        limits = torch.full((len(y),), self.limit) if limits is None else limits
         with ready(f, y, chunk) as f:
             solve = Solver(f, self.gamma, self.steps)
+            most = torch.full((len(y),), self.limit) if limits is None else limits
 
             def enter(some: slice) -> _InWork:
-                return self._begin(y, some, limits[some], f.device)
+                return self._begin(y, some, most[some], f.device)
 
             done = work_through(len(y), f, enter, lambda batch: self._round(solve, batch), trace, progress)
         return done.to(y.device)
