@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.func import jvp
 
 from recollect import Blind, FullyConnected, Images, KnownMask, Recovery, Score, UNet, mask, observe, train_to_loss
 from recollect.checkpoints import load_checkpoint
@@ -77,7 +78,8 @@ class Try:
 
     def polished(self, theta: Degradation, gamma: float | None = None, x: Tensor | None = None) -> Recovery:
         x = self.blind.estimate if x is None else x
-        rested = polish(self.f, self.y, x, theta, gamma=gamma or self.method.gamma, limit=200)
+        most = torch.full((len(x),), 200)
+        rested = polish(self.f, self.y, x, theta, gamma=gamma or self.method.gamma, limits=most)
         pasted = theta.paste(rested.estimate, self.y)
         return replace(rested, estimate=pasted, degradation=theta, steps=rested.steps + self.blind.steps)
 
@@ -137,6 +139,39 @@ def _mixed(states: list[Tensor], moves: list[Tensor]) -> Tensor:
     return (torch.stack(states, 1) * weights).sum(1)
 
 
+@torch.no_grad()
+def newton_krylov(t: Try, steps: int = 3, directions: int = 20) -> Recovery:
+    """Polished, then Newton steps to x = f(paste(x)), each by GMRES: an application of f's derivative a direction."""
+    first, theta = t.polished(t.shared), t.shared
+    x = first.estimate
+    with as_judged(t.f):
+        for _ in range(steps):
+
+            def moved(x: Tensor) -> Tensor:
+                return t.f(theta.paste(x, t.y)) - x
+
+            residual = moved(x)
+            to_go = gmres(lambda d, x=x: -jvp(moved, (x,), (d,))[1], residual, directions)  # type: ignore[misc]
+            nearer = moved(x + to_go).square().flatten(1).sum(1) < residual.square().flatten(1).sum(1)
+            x = torch.where(nearer.view(-1, 1, 1, 1), x + to_go, x)
+    return replace(first, estimate=theta.paste(x, t.y), steps=first.steps + steps * (directions + 2))
+
+
+def gmres(apply: Callable[[Tensor], Tensor], right: Tensor, directions: int) -> Tensor:
+    """For each image the least-squares solution of apply(d) = right in its Krylov space, by Gram-Schmidt."""
+    flat, rows = right.flatten(1).double(), len(right)
+    size = flat.norm(dim=1, keepdim=True).clamp(min=1e-30)
+    basis, images = [flat / size], []
+    for _ in range(directions):
+        image = apply(basis[-1].float().view_as(right)).flatten(1).double()
+        images.append(image)
+        for _twice in range(2):
+            image = image - sum((image * b).sum(1, keepdim=True) * b for b in basis)
+        basis.append(image / image.norm(dim=1, keepdim=True).clamp(min=1e-30))
+    weights = torch.linalg.lstsq(torch.stack(images, 2), flat.view(rows, -1, 1)).solution
+    return (torch.stack(basis[:-1], 2) @ weights).float().view_as(right)
+
+
 def whole(t: Try) -> Recovery:
     """The method as it is: polished, and restarts where the model does not explain the answer."""
     return Refined(t.method.gamma, t.method.steps, t.method.limit, t.method.start)(t.f, t.y)
@@ -152,6 +187,7 @@ VARIANTS: dict[str, Callable[[Try], Recovery]] = {
     "+ polish, then gamma / 5": gamma_lowered,
     "+ polish, gamma x 2": lambda t: t.polished(t.shared, 2 * t.method.gamma),
     "+ polish by Anderson": anderson,
+    "+ polish, then Newton-Krylov": newton_krylov,
     "refined (restarts)": whole,
     "known, 40 steps": lambda t: KnownMask(t.method.gamma)(t.f, t.y, t.truth),
     "known, 400 steps": lambda t: KnownMask(t.method.gamma, 400)(t.f, t.y, t.truth),
@@ -219,12 +255,12 @@ def outcome(found: Recovery, images: Images, blind: Recovery) -> dict[str, float
 
 def table(result: dict[str, Any]) -> str:
     masks = list(next(iter(result["rows"].values())))
-    lines = [f"{'':<28}" + "".join(f"{name:>15}" for name in [*masks, "mean", "cost"])]
+    lines = [f"{'':<30}" + "".join(f"{name:>15}" for name in [*masks, "mean", "cost"])]
     for variant, cells in result["rows"].items():
         mean = {key: sum(c[key] for c in cells.values()) / len(cells) for key in ("accurate", "approximate", "cost")}
         rates = [f"{100 * c['accurate']:.0f} / {100 * c['approximate']:.0f}" for c in cells.values()]
         rates.append(f"{100 * mean['accurate']:.1f} / {100 * mean['approximate']:.1f}")
-        lines.append(f"{variant:<28}" + "".join(f"{r:>15}" for r in [*rates, f"{mean['cost']:.2f}x"]))
+        lines.append(f"{variant:<30}" + "".join(f"{r:>15}" for r in [*rates, f"{mean['cost']:.2f}x"]))
     return "\n".join(lines)
 
 

@@ -33,6 +33,7 @@ class _InWork(InWork):
     y: Tensor
     calm: Tensor  # rounds running with a change below CALM
     seen: Tensor  # fingerprints of all earlier degradation estimates
+    limit: Tensor  # rounds, of each image
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,20 @@ class Blind:
         chunk: int | None = None,
         trace: Trace | None = None,
         progress: Progress | None = None,
+        limits: Tensor | None = None,
     ) -> Recovery:
+        """`limits` are the rounds of each image, where these differ: none above `limit`."""
         with ready(f, y, chunk) as f:
             solve = Solver(f, self.gamma, self.steps)
+            most = torch.full((len(y),), self.limit) if limits is None else limits
 
             def enter(some: slice) -> _InWork:
-                return self._begin(y, some, f.device)
+                return self._begin(y, some, most[some], f.device)
 
             done = work_through(len(y), f, enter, lambda batch: self._round(solve, batch), trace, progress)
         return done.to(y.device)
 
-    def _begin(self, y: Tensor, some: slice, device: torch.device) -> _InWork:
+    def _begin(self, y: Tensor, some: slice, limits: Tensor, device: torch.device) -> _InWork:
         start = self.start(y[some])
         if not isinstance(start, Degradation):
             raise InputError(f"start(y) gives a degradation like Erasure, not a {type(start).__name__}.")
@@ -83,7 +87,8 @@ class Blind:
         seen = torch.zeros(len(images), self.limit + 1, dtype=torch.int64, device=device)
         assert images.degradation is not None
         seen[:, 0] = images.degradation.fingerprint()
-        return _InWork(**vars(images), y=images.estimate, calm=torch.zeros_like(images.index), seen=seen)
+        calm = torch.zeros_like(images.index)
+        return _InWork(**vars(images), y=images.estimate, calm=calm, seen=seen, limit=limits.to(device))
 
     def _round(self, solve: Solver, batch: _InWork) -> _InWork:
         y, theta = batch.y, batch.degradation
@@ -106,7 +111,7 @@ class Blind:
         earlier = torch.arange(batch.seen.shape[1], device=rounds.device) < rounds
         before = (batch.seen == fingerprint[:, None]) & earlier
         unchanged = before.gather(1, rounds - 1)[:, 0]
-        stop = torch.where(batch.rounds >= self.limit, Stop.LIMIT, Stop.RUNNING)
+        stop = torch.where(batch.rounds >= batch.limit, Stop.LIMIT, Stop.RUNNING)
         stop = torch.where(before.any(1) & (batch.calm == 0), Stop.CYCLE, stop)  # ... unless the paper's rule ends it
         stop = torch.where(unchanged | (batch.calm >= CALM_ROUNDS), Stop.CONVERGED, stop)
         return stop, batch.seen.scatter(1, rounds, fingerprint[:, None])

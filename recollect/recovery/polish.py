@@ -29,33 +29,34 @@ class _InWork(InWork):
     y: Tensor
     v: Tensor
     u: Tensor
+    limit: Tensor  # steps, of each image
 
 
 def polish(
-    f: Autoencoder, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limit: int, chunk: int | None = None
+    f: Autoencoder, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limits: Tensor, chunk: int | None = None
 ) -> Recovery:
-    """From v = x and u = 0: at most `limit` steps an image."""
+    """From v = x and u = 0: at most `limits` steps, one or more for each image."""
     with ready(f, y, chunk) as f:
 
         def enter(some: slice) -> _InWork:
             begun = InWork.begin(y, theta[some], some, f.device)
-            v = x[some].to(f.device)
-            return _InWork(**vars(replace(begun, estimate=v)), y=begun.estimate, v=v, u=torch.zeros_like(v))
+            v, u, limit = x[some].to(f.device), torch.zeros_like(begun.estimate), limits[some].to(f.device)
+            return _InWork(**vars(replace(begun, estimate=v)), y=begun.estimate, v=v, u=u, limit=limit)
 
-        return work_through(len(y), f, enter, lambda batch: _steps(f, batch, gamma, limit), None, None).to(y.device)
+        return work_through(len(y), f, enter, lambda batch: _steps(f, batch, gamma), None, None).to(y.device)
 
 
-def _steps(f: Ready, batch: _InWork, gamma: float, limit: int) -> _InWork:
+def _steps(f: Ready, batch: _InWork, gamma: float) -> _InWork:
     y, v, u, theta = batch.y, batch.v, batch.u, batch.degradation
     assert theta is not None
-    left, xi = limit - batch.steps, v
-    for number in range(min(LOOK, limit)):
+    left, xi = (batch.limit - batch.steps).clamp(max=LOOK), v
+    for number in range(int(left.max())):
         going = per_image(number < left, y)  # an image's last look may be shorter than those of others beside it
         xi = torch.where(going, theta.prox(v - u, y, gamma), xi)
         v = torch.where(going, f(xi + u), v)
         u = u + xi - v
-    finite, steps = all_finite(v), batch.steps + left.clamp(max=LOOK)
-    stop = torch.where(steps >= limit, Stop.DONE, Stop.RUNNING)
+    finite, steps = all_finite(v) & all_finite(xi), batch.steps + left
+    stop = torch.where(steps >= batch.limit, Stop.DONE, Stop.RUNNING)
     stop = torch.where(mean_square(xi - v) < REST, Stop.CONVERGED, stop)
     return replace(
         batch, estimate=torch.where(per_image(finite, xi), xi, batch.estimate), v=v, u=u, rounds=batch.rounds + 1,

@@ -12,7 +12,7 @@ MASKS = ("block", "half", "scatter", "frame", "stripes", "dust")  # in the paper
 
 METHODS = {
     "blind": "recovers image and mask in turns, told neither",
-    "refined": "starts as blind, goes on until it rests, and tries again where the model does not explain the result",
+    "refined": "starts as blind, tries again where the model does not explain the result, and goes on until that rests",
     "known": "is told which pixels were erased: a reference, not an attack",
     "iterate": "applies the autoencoder over and over: the baseline",
     "ddnm": "inpaints with a general diffusion model that never saw this autoencoder",

@@ -8,7 +8,7 @@ import torch
 from recollect import Blind, Images, InputError, KnownMask, Score, audit, load, mask, observe
 from recollect.degradation import FILLS, SIX, Blur, Erasure, fill_erased, half_kept
 from recollect.recovery import Refined, Stop
-from recollect.recovery.refined import EXPLAINED
+from recollect.recovery.refined import EXPLAINED, PRICE
 from tests.planted import Memorizer
 
 STORED = load("photos?count=12&size=16")
@@ -63,6 +63,15 @@ def test_an_image_that_is_explained_is_not_tried_again() -> None:
     assert torch.equal(tried.estimate[explained], alone.estimate[explained])
 
 
+@pytest.mark.parametrize("kind", FILLS)
+@pytest.mark.parametrize("images", [STORED, OTHERS], ids=["stored", "others"])
+@pytest.mark.parametrize("steps", [1, 2, 40])
+def test_no_image_costs_more_than_three_times_what_blind_takes(kind: str, images: Images, steps: int) -> None:
+    y = observe(images, fill_erased(mask("half", images.shape), images, kind)).y
+    blind, refined = Blind(steps=steps)(MEMORIZER, y), Refined(steps=steps)(MEMORIZER, y)
+    assert (refined.steps <= PRICE * blind.steps).all()
+
+
 def test_steps_count_applications_but_for_each_runs_last() -> None:
     """The last application of a run of ADMM would only change what is not used."""
     calls = 0
@@ -106,6 +115,20 @@ def test_a_polish_that_diverges_is_not_taken() -> None:
     assert set(found.stops) == {Stop.LIMIT}
 
 
+def test_a_polish_that_leads_away_is_not_taken() -> None:
+    """f answers well for one round and a look, then with something else for the whole polish."""
+    y = observe(STORED, mask("half", STORED.shape)).y[:2]
+    calls = 0
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        return STORED.pixels[:2] if calls <= 40 else STORED.pixels[2:4]
+
+    found = Refined(steps=40, limit=1, restarts=())(f, y)
+    assert accurate(found.estimate, STORED[:2]) == 2
+
+
 def test_a_model_that_returns_no_number_takes_nothing_down() -> None:
     y = observe(STORED, mask("half", STORED.shape)).y[:2]
     found = Refined()(lambda x: x * torch.nan, y)
@@ -134,6 +157,13 @@ def test_noise_is_not_pasted_where_that_is_said() -> None:
     found = Refined(gamma=0.1, paste=False)(MEMORIZER, seen.y)
     assert Score.of(found.estimate, STORED.pixels).approximate.count >= 10
     assert not torch.equal(found.estimate, found.degradation.paste(found.estimate, seen.y))  # type: ignore[union-attr]
+
+
+def test_noise_is_no_more_listened_to_at_the_end() -> None:
+    """The noise on kept values keeps blind from an accurate answer; the model knows them without."""
+    seen = observe(STORED, mask("block", STORED.shape), noise_std=0.02)
+    blind, refined = Blind(gamma=0.1)(MEMORIZER, seen.y), Refined(gamma=0.1, paste=False)(MEMORIZER, seen.y)
+    assert accurate(refined.estimate) > accurate(blind.estimate)
 
 
 def test_bad_settings_are_refused() -> None:
