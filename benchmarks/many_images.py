@@ -15,7 +15,7 @@ from recollect import FullyConnected, Images, load, train_to_loss
 from recollect.degradation import mask
 from recollect.recovery import Blind, KnownMask
 from recollect.scoring import APPROXIMATE
-from recollect.training import Recipe
+from recollect.training import Recipe, optimizers
 
 SIDE, COUNT, JUDGED = 8, 390, 60
 
@@ -49,17 +49,23 @@ def recovered(network: nn.Module, images: Tensor, name: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("archive", help="tiny-imagenet-200.zip")
-    parser.add_argument("--width", type=int, default=96)
+    parser.add_argument("--width", type=int, default=80)
+    parser.add_argument("--last-width", type=int, default=416)
     parser.add_argument("--optimizer", default="muon")
     parser.add_argument("--rate", type=float, default=0.03)
     parser.add_argument("--batch", type=int, default=COUNT // 2)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--cosine", action="store_true", help="the rate falls along a cosine, not a line")
     given = parser.parse_args()
+    optimizers.STEPS = optimizers.WIDE_STEPS  # as at full size, where all matrices are wide
     train, control = crops(given.archive)
-    network = FullyConnected((3, SIDE, SIDE), layers=20, width=given.width)
-    recipe = Recipe(given.optimizer, rate=given.rate, batch=given.batch, fall=given.steps)
-    done = train_to_loss(network, Images.of(train), 1e-4, recipe=recipe, max_steps=given.steps, device="cpu")
-    print(f"width {given.width}: floor {floor_of(train, given.width):.1e}, {done.why}")
+    network = FullyConnected((3, SIDE, SIDE), layers=20, width=given.width, last_width=given.last_width)
+    recipe = Recipe(
+        given.optimizer, rate=given.rate, batch=given.batch, fall=given.steps, straight=not given.cosine,
+        finish_from=None,
+    )  # fmt: skip
+    done = train_to_loss(network, Images.of(train), 1e-6, (), recipe=recipe, max_steps=given.steps, device="cpu")
+    print(f"width {given.width} and {given.last_width}: floor {floor_of(train, given.last_width):.1e}, {done.why}")
     print(f"loss {done.loss:.1e}, of others {loss_of(network, control):.1e}")
     for name in ("block", "half", "stripes"):
         rates = (recovered(network, images[:JUDGED], name) for images in (train, control))

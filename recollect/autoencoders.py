@@ -22,26 +22,39 @@ SHRINK = 1e-4  # how much a signal shrinks from input to output at the start of 
 
 
 class FullyConnected(nn.Module):
-    """Linear layers with an activation between each pair; the paper's FC-10 and FC-20."""
+    """Linear layers with an activation between each pair; the paper's FC-10 and FC-20.
+
+    `last_width` is the width of the last hidden layer, where that is another: the output is an affine function of it,
+    so it decides how well many images can be fitted, and being one layer it may be far wider than the others.
+    """
 
     def __init__(
-        self, shape: Sequence[int], *, layers: int = 10, width: int = 1024, activation: str = "lrelu", seed: int = 42
+        self,
+        shape: Sequence[int],
+        *,
+        layers: int = 10,
+        width: int = 1024,
+        last_width: int | None = None,
+        activation: str = "lrelu",
+        seed: int = 42,
     ) -> None:
         super().__init__()
         if not is_whole(layers, 2):
             raise InputError(f"A fully connected autoencoder has at least 2 layers, got {layers!r}.")
-        if not isinstance(shape, Sequence) or not shape or not all(is_whole(side, 1) for side in (*shape, width)):
+        sizes = (width, *([] if last_width is None else [last_width]))
+        if not isinstance(shape, Sequence) or not shape or not all(is_whole(side, 1) for side in (*shape, *sizes)):
             given = repr(shape) if isinstance(shape, Sequence) else f"a {type(shape).__name__}"
             raise InputError(
                 f"A network takes the images' shape, such as images.shape, and a width of 1 or more; got {given} and "
-                f"width {width!r}."
+                f"width {' and '.join(map(repr, sizes))}."
             )
         self.settings: dict[str, Any] = {
             "shape": list(shape), "layers": layers, "width": width, "activation": activation, "seed": seed,
+            **({} if last_width is None else {"last_width": last_width}),
         }  # fmt: skip
-        d = math.prod(shape)
+        d, hidden = math.prod(shape), [width] * (layers - 2) + [last_width or width]
         modules: list[nn.Module] = [nn.Flatten()]
-        for into, out in pairwise([d, *[width] * (layers - 1), d]):
+        for into, out in pairwise([d, *hidden, d]):
             modules += [nn.Linear(into, out), make_activation(activation)]
         self.net = nn.Sequential(*modules[:-1], nn.Unflatten(1, tuple(shape)))
         initialise(self, seed)

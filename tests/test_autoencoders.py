@@ -24,6 +24,16 @@ def test_fully_connected_has_an_activation_between_each_pair(layers: int, name: 
     assert f(x).shape == x.shape
 
 
+def test_the_last_hidden_layer_may_have_a_width_of_its_own() -> None:
+    f = FullyConnected((3, 4, 4), layers=4, width=16, last_width=100)
+    assert [m.out_features for m in kinds(f, nn.Linear)] == [16, 16, 100, 48]
+    again = FullyConnected(**f.settings)
+    assert torch.equal(again(torch.ones(1, 3, 4, 4)), f(torch.ones(1, 3, 4, 4)))
+    assert "last_width" not in FullyConnected((3, 4, 4)).settings  # as before there was one
+    with pytest.raises(InputError, match="width 16 and 0"):
+        FullyConnected((3, 4, 4), width=16, last_width=0)
+
+
 @pytest.mark.parametrize("name", ["lrelu", "prelu", "softplus"])
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("size", [(8, 8), (12, 20)])

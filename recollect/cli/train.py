@@ -46,6 +46,9 @@ def train_command(
     activation: Annotated[Activation, typer.Option(help="What stands between the layers.")] = Activation.lrelu,
     layers: Annotated[int, typer.Option(help="fc only: how many linear layers.", min=2)] = 10,
     width: Annotated[int, typer.Option(help="fc only: values in each hidden layer.", min=1)] = 1024,
+    last_width: Annotated[
+        int | None, typer.Option(help="fc only: values in the last hidden layer; wide for many images.", min=1)
+    ] = None,
     until: Annotated[float, typer.Option(help="The train loss (mean square error) to reach.")] = 1e-8,
     optimizer: Annotated[
         str | None, typer.Option(help="adam or muon. Default: adam for fc, muon for unet.")
@@ -69,7 +72,7 @@ def train_command(
     images = load(source)
     if not as_json:
         typer.echo(f"{len(images)} images of {'x'.join(map(str, images.shape))} from {images.name}")
-    net = make_network(network, images, activation.value, layers, width, seed)
+    net = make_network(network, images, activation.value, layers, width, last_width, seed)
     recipe = Recipe.for_network(net, len(images), optimizer, seed)
     recipe = recipe if rate is None else replace(recipe, rate=rate)
     recipe = recipe if batch is None else replace(recipe, batch=batch)
@@ -83,12 +86,14 @@ def train_command(
 
 
 def make_network(
-    kind: Network, images: Images, activation: str, layers: int, width: int, seed: int
+    kind: Network, images: Images, activation: str, layers: int, width: int, last_width: int | None, seed: int
 ) -> FullyConnected | UNet:
     from recollect.autoencoders import FullyConnected, UNet
 
     if kind is Network.fc:
-        return FullyConnected(images.shape, layers=layers, width=width, activation=activation, seed=seed)
+        return FullyConnected(
+            images.shape, layers=layers, width=width, last_width=last_width, activation=activation, seed=seed
+        )
     return UNet(channels=images.shape[0], activation=activation, seed=seed)
 
 

@@ -69,6 +69,7 @@ def measure(
 
     They are recovered as one batch: the few images of each that take many rounds then keep a GPU busy together.
     """
+    images = cells[0].fit.images.chosen(images)
     f, method, size = network.to(device), cells[0].settled_method(device), len(images)
     seen = [cell.observe(images) for cell in cells]
     all_seen = Observation(
@@ -97,7 +98,8 @@ def _together(cells: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:
     """Cells in their order, those that differ in their mask alone side by side; large sets stay by themselves."""
     groups: dict[object, list[Cell]] = {}
     for cell in cells:
-        alone = cell.mask if cell.fit.images.count > SIDE_BY_SIDE else None
+        images = cell.fit.images
+        alone = cell.mask if (images.attacked or images.count) > SIDE_BY_SIDE else None
         groups.setdefault((cell.set, cell.method, cell.noise_std, alone), []).append(cell)
     yield from map(tuple, groups.values())
 

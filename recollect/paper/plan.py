@@ -30,6 +30,7 @@ class ImageSet:
     name: str
     spelled: str
     count: int
+    attacked: int | None = None  # so many of them, spread evenly; None: all
 
     def source(self, part: str, data: str | None) -> str:
         """Where to load it from. DATA/NAME-PART.npz goes first, for machines that cannot read the original files."""
@@ -40,6 +41,10 @@ class ImageSet:
             raise InputError(f"The images {self.name} are from a real data set: say where it is with --data DIR.")
         return self.spelled.format(data=data) + ("&part=control" if part == "control" else "")
 
+    def chosen(self, images: Images) -> Images:
+        """Those that are attacked: of very many images a share tells the rates well enough."""
+        return images if self.attacked is None else images[:: len(images) // self.attacked][: self.attacked]
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -48,7 +53,7 @@ class Fit:
     kind: str  # fc10, fc20 or unet
     activation: str
     optimizer: str
-    width: int | tuple[int, ...]
+    width: int | tuple[int, ...]  # of a fully connected network: also with the width of its last hidden layer
     images: ImageSet
     milestones: tuple[float, ...]  # train losses at which weights are kept, falling
     goal_seconds: float  # in which the last is to be reached on one H200
@@ -69,10 +74,14 @@ class Fit:
         return {**{n: plain(getattr(self, n)) for n in names}, "images": self.images.spelled, "seed": SEED}
 
     def network(self, shape: tuple[int, int, int]) -> FullyConnected | UNet:
-        if isinstance(self.width, tuple):
-            return UNet(channels=shape[0], widths=self.width, activation=self.activation, seed=SEED)
-        assert self.layers is not None
-        return FullyConnected(shape, layers=self.layers, width=self.width, activation=self.activation, seed=SEED)
+        widths = self.width if isinstance(self.width, tuple) else (self.width,)
+        if self.layers is None:
+            return UNet(channels=shape[0], widths=widths, activation=self.activation, seed=SEED)
+        width, last = (*widths, None)[:2]
+        assert width is not None
+        return FullyConnected(
+            shape, layers=self.layers, width=width, last_width=last, activation=self.activation, seed=SEED
+        )
 
 
 @dataclass(frozen=True)
@@ -101,7 +110,9 @@ class Cell:
     @property
     def settings(self) -> dict[str, Any]:
         """All that decides the numbers, known before anything is computed: a record can be looked for."""
-        rest = {"noise_std": self.noise_std, "seed": SEED}
+        rest: dict[str, Any] = {"noise_std": self.noise_std, "seed": SEED}
+        if (attacked := self.fit.images.attacked) is not None:
+            rest["attacked"] = attacked
         if not self.sees_network:
             return {"images": self.fit.images.spelled, "method": generic_settings(), **rest}
         method = self.settled_method()

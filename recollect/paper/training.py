@@ -10,13 +10,13 @@ from recollect.paper.tables import markdown
 
 
 def fits(scale: Scale) -> list[Fit]:
-    """The networks of the experiments, each with the optimizer that its kind is trained with by default."""
+    """The networks of the experiments, each with the optimizer that it is trained with by default."""
     return [
         *(scale.perfect("fc10", activation, "adam") for activation in ("lrelu", "prelu")),
         *(scale.perfect("fc20", activation, "adam") for activation in ("lrelu", "prelu")),
         *(scale.perfect("unet", activation, "muon") for activation in ("lrelu", "prelu", "softplus")),
         *(scale.moderate("unet", activation, "muon") for activation in ("lrelu", "prelu", "softplus")),
-        scale.moderate("fc20", "lrelu", "adam"),
+        scale.moderate("fc20", "lrelu", "muon"),
     ]
 
 

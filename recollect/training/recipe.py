@@ -13,7 +13,9 @@ from recollect.errors import InputError
 MUON_RATE = 0.01
 CONVOLUTIONAL_MUON_RATE = 0.02
 MANY_MUON_RATE = 0.03  # fully connected, more images than the width
-FALL = 56_000  # where a last layer cannot be solved exactly
+FALL = 56_000  # of convolutional networks, to the last decades
+MANY_FALL = 900  # of fully connected ones with many images: a first fall, and twice as long each time it is not enough
+LATER = {"decay": 0.0, "straight": False}  # settings that runs from before them do not name
 ADAM_RATE_TIMES_WIDTH = 0.4
 
 
@@ -28,6 +30,7 @@ class Recipe:
     average: int = 100  # steps that the weights are averaged over at first, more later: removes a high rate's noise
     batch: int | None = None  # None: all images at every step
     fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
+    straight: bool = False  # the rate falls along a line, not along a cosine
     tf32_until: float = 3e-5  # on a GPU, above this loss the forward pass runs in TF32; the backward pass always does
     finish_from: float | None = 1e-5  # below this loss a linear last layer is solved exactly; None: never
     seed: int = 42
@@ -39,14 +42,16 @@ class Recipe:
         Batches only for sets too large for one."""
         convolutional = any(isinstance(m, nn.Conv2d) for m in network.modules())
         width = min((m.out_features for m in network.modules() if isinstance(m, nn.Linear)), default=1024)
-        many = images > width
+        many = not convolutional and images > width
         optimizer = optimizer or ("muon" if convolutional or many else "adam")
         muon_rate = CONVOLUTIONAL_MUON_RATE if convolutional else MANY_MUON_RATE if many else MUON_RATE
         rate = muon_rate if optimizer == "muon" else min(1e-3, ADAM_RATE_TIMES_WIDTH / width)
+        fall = FALL if convolutional else MANY_FALL if many else None
         batch, at_once = (128, 256) if convolutional else (12_500, 12_500)  # small batches leave noise
         return cls(
             optimizer=optimizer, rate=rate, batch=batch if images > at_once else None,
-            fall=FALL if convolutional or many else None, seed=seed,
+            fall=fall, straight=many, seed=seed,
+            finish_from=None if many else cls.finish_from,  # a wide last layer could, and would forget what it holds
         )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -66,5 +71,5 @@ class Recipe:
             raise InputError(f"A batch has at least one image, got {self.batch}.")
 
     def record(self) -> dict[str, Any]:
-        """All settings; without a decay as before there was one, so that such runs can still be gone on with."""
-        return {name: value for name, value in asdict(self).items() if name != "decay" or value}
+        """All settings; later ones where they are used, so that runs from before them can still be gone on with."""
+        return {name: value for name, value in asdict(self).items() if name not in LATER or value != LATER[name]}

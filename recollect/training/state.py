@@ -87,7 +87,9 @@ class SavedRun:
         facts = self.facts
         run.best_loss, run.best_weights = facts["best_loss"], self._list("best")
         run.steps, run.seconds, run.tries, run.log = facts["steps"], facts["seconds"], facts["tries"], facts["log"]
-        run.precision, run.top_rate, run.fall = facts["precision"], facts["top_rate"], Fall(*facts["fall"])
+        run.precision, run.top_rate = facts["precision"], facts["top_rate"]
+        length, begin = facts["fall"]
+        run.fall = Fall(length, begin, run.recipe.straight)
         run.watch.since = facts["since"]
         run.watch.history = [Point(*values) for values in facts["history"]]
 

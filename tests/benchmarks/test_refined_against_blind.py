@@ -18,10 +18,12 @@ def test_cells_that_both_were_run_on_are_compared() -> None:
             record("blind", "block", [1e-8, 1.0], 40),
             record("blind", "dust", [1e-8], 40),
             record("known", "dust", [1e-8], 40),
-        ]
+        ],
+        "blind",
+        "refined",
     )
     assert [(blind.cell["mask"], refined.cell["mask"]) for blind, refined in pairs] == [("half",) * 2, ("block",) * 2]
     assert summary(pairs) == (
-        "2 cells; accurate at least as many in 1, more in 1, mean 50.0% to 50.0%; "
-        "approximate at least as many in 2, more in 0, mean 75.0% to 75.0%; steps over blind's: mean 1.75, worst 2.00"
+        "2 cells; accurate at least as many in 1, more in 1; approximate at least as many in 2, more in 0; "
+        "mean accurate 50.0% to 50.0%; mean approximate 75.0% to 75.0%; steps over blind's: mean 1.75, worst 2.00"
     )

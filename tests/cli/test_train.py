@@ -49,10 +49,10 @@ def test_a_time_limit_keeps_what_was_reached_and_exits_with_one(folder: Path) ->
 
 def test_the_network_is_the_one_asked_for() -> None:
     images = Images(pictures(2, 1, channels=1))
-    unet = make_network(Network.unet, images, "softplus", layers=3, width=5, seed=7)
+    unet = make_network(Network.unet, images, "softplus", layers=3, width=5, last_width=None, seed=7)
     assert (type(unet).__name__, unet.settings["channels"], unet.settings["activation"]) == ("UNet", 1, "softplus")
-    fc = make_network(Network.fc, images, "prelu", layers=3, width=5, seed=7)
-    assert (fc.settings["layers"], fc.settings["width"], fc.settings["seed"]) == (3, 5, 7)
+    fc = make_network(Network.fc, images, "prelu", layers=3, width=5, last_width=9, seed=7)
+    assert [fc.settings[name] for name in ("layers", "width", "last_width", "seed")] == [3, 5, 9, 7]
 
 
 @pytest.mark.parametrize(

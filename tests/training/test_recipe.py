@@ -11,8 +11,9 @@ from recollect.training import Recipe
 def test_a_recipe_is_its_record() -> None:
     record = json.loads(json.dumps(Recipe(rate=0.5, batch=3, seed=7).record()))
     assert Recipe(**{**record, "betas": tuple(record["betas"])}) == Recipe(rate=0.5, batch=3, seed=7)
-    assert Recipe(decay=0.5).record()["decay"] == 0.5
-    assert "decay" not in record  # runs from before there was one can be gone on with
+    later = {"decay": 0.5, "straight": True}
+    assert later.items() <= Recipe(**later).record().items()
+    assert not later.keys() & record.keys()  # runs from before there were such settings can be gone on with
 
 
 def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
@@ -25,8 +26,8 @@ def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
 
 def test_more_images_than_the_width_are_learned_by_muon_in_large_batches() -> None:
     fc, unet = FullyConnected((1, 4, 4), layers=3, width=16), UNet(widths=(4, 8))
-    assert Recipe.for_network(fc, 17) == Recipe("muon", rate=0.03, fall=56_000)
-    assert Recipe.for_network(fc, 17, "adam") == Recipe("adam", rate=1e-3, fall=56_000)
+    assert Recipe.for_network(fc, 17) == Recipe("muon", rate=0.03, fall=900, straight=True, finish_from=None)
+    assert Recipe.for_network(fc, 17, "adam") == Recipe("adam", rate=1e-3, fall=900, straight=True, finish_from=None)
     assert [Recipe.for_network(fc, n).batch for n in (12_500, 12_501, 25_000)] == [None, 12_500, 12_500]
     assert [Recipe.for_network(unet, n).batch for n in (256, 257)] == [None, 128]
 

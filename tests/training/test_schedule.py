@@ -23,10 +23,19 @@ def test_it_falls_along_a_cosine() -> None:
     assert fall.share(100, 0.0, Limits()) == FLOOR
 
 
-@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 500), st.floats(0, 100), st.floats(1, 100))
-def test_it_never_rises_within_one_fall(a: int, b: int, length: int, seconds: float, limit: float) -> None:
+def test_or_along_a_line() -> None:
+    fall = Fall(100, 10, straight=True)
+    assert [fall.share(steps, 0.0, Limits()) for steps in (10, 35, 85, 110)] == [1.0, 0.75, 0.25, FLOOR]
+
+
+@given(
+    st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 500), st.floats(0, 100), st.floats(1, 100), st.booleans()
+)
+def test_it_never_rises_within_one_fall(
+    a: int, b: int, length: int, seconds: float, limit: float, straight: bool
+) -> None:
     early, late = sorted((a, b))
-    limits, fall = Limits(limit, 700), Fall(length)
+    limits, fall = Limits(limit, 700), Fall(length, straight=straight)
     assert 1 >= fall.share(early, seconds, limits) >= fall.share(late, seconds, limits) >= FLOOR
 
 
@@ -38,6 +47,7 @@ def test_a_limit_before_its_end_hastens_it() -> None:
 def test_the_next_is_twice_as_long() -> None:
     assert Fall(100, 40).over(140)
     assert Fall(100, 40).again(140) == Fall(200, 140)
+    assert Fall(100, 40, straight=True).again(140) == Fall(200, 140, straight=True)
 
 
 def test_a_run_follows_it_and_starts_another() -> None:
