@@ -2,8 +2,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from recollect import InputError
+from recollect import Images, InputError
 from recollect.paper.catalogue import EXPERIMENTS
 from recollect.paper.plan import Cell, ImageSet
 from recollect.paper.scales import FULL, SMALL, scale_named
@@ -20,6 +21,23 @@ def test_a_key_tells_every_part_of_a_cell() -> None:
     ]  # fmt: skip
     assert len({cell.key for cell in [CELL, *others]}) == 1 + len(others)
     assert CELL.key.startswith("fc10_lrelu_adam_tiny600-1e_08-train-block-blind-")
+
+
+def test_of_very_many_images_a_share_is_attacked_spread_over_the_set() -> None:
+    images = Images(torch.rand(25, 1, 2, 2), ids=[str(i) for i in range(25)])
+    some = replace(FIT.images, attacked=10)
+    assert FIT.images.chosen(images) is images
+    assert some.chosen(images).ids == tuple(str(i) for i in range(0, 20, 2))
+    assert replace(CELL, fit=replace(FIT, images=some)).key != CELL.key
+    assert FULL.moderate("fc20", "lrelu", "muon").images.attacked == 1000
+
+
+def test_a_fully_connected_network_may_have_a_last_width() -> None:
+    fit = replace(FULL.moderate("fc20", "lrelu", "muon"), width=(8, 30))
+    assert fit.network((1, 4, 4)).settings == {
+        "shape": [1, 4, 4], "layers": 20, "width": 8, "last_width": 30, "activation": "lrelu", "seed": 42,
+    }  # fmt: skip
+    assert "last_width" not in replace(fit, width=8).network((1, 4, 4)).settings
 
 
 def test_how_long_a_training_may_take_does_not_change_what_it_is() -> None:

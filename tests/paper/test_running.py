@@ -16,7 +16,7 @@ from recollect.paper import measuring
 from recollect.paper.plan import Cell
 from recollect.paper.running import gather, run
 from recollect.paper.scales import SMALL
-from recollect.records import read_record
+from recollect.records import read_record, read_records
 from recollect.sweep import Budget, Job, Tell, in_this_process
 from tests.paper.making import FIT, bench, experiment, write_images
 
@@ -47,6 +47,14 @@ def test_masks_measured_side_by_side_give_what_each_gives_alone(tmp_path: Path, 
         assert a.steps == pytest.approx(b.steps, abs=3)  # rounding differs with the batch
         assert a.mse == pytest.approx(b.mse, rel=1e-2)
         assert a.seconds > 0
+
+
+def test_a_share_of_the_images_is_attacked_where_that_is_asked_for(tmp_path: Path) -> None:
+    some = replace(FIT, images=replace(FIT.images, attacked=2))
+    assert run([experiment(("block",), some)], SMALL, bench(tmp_path))
+    records = read_records(tmp_path / "results" / "cells")
+    assert {len(record.mse) for record in records} == {2}
+    assert {record.provenance["images"]["count"] for record in records} == {2}
 
 
 def test_the_time_of_a_batch_is_shared_by_the_work_of_each_mask() -> None:
