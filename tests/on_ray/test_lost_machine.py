@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from recollect.on_ray import Crew
+from recollect.paper import measuring
 from recollect.paper.running import run
 from recollect.paper.scales import SMALL
 from recollect.sweep import Budget
@@ -34,7 +35,10 @@ def test_a_machine_that_is_lost_costs_time_and_no_task(crew: Crew, cluster: Any,
 
 
 @pytest.mark.slow
-def test_the_papers_cells_outlive_a_worker_and_a_machine(crew: Crew, cluster: Any, second: Any, tmp_path: Path) -> None:
+def test_the_papers_cells_outlive_a_worker_and_a_machine(
+    crew: Crew, cluster: Any, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "SIDE_BY_SIDE", 0)  # a task for every cell
     told: list[str] = []
 
     def tell(line: str) -> None:
