@@ -1,4 +1,4 @@
-"""A miniature of 25,000 images in FC-20: 8x8 corners of Tiny ImageNet, twice as many as an image has values.
+"""A miniature of 25,000 images in FC-20: 8x8 crops of Tiny ImageNet, twice as many as an image has values.
 
 Crops, not shrunk images, have the principal components of the whole images, in proportion. Prints the loss that no
 network of a width can go below, the loss reached, that of images not trained on, and what is recovered.

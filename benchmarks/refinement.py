@@ -173,7 +173,7 @@ def gmres(apply: Callable[[Tensor], Tensor], right: Tensor, directions: int) -> 
 
 
 def whole(t: Try) -> Recovery:
-    """The method as it is: polished, and restarts where the model does not explain the answer."""
+    """The method as it is: restarts where the model does not explain the answer, and the best polished."""
     return Refined(t.method.gamma, t.method.steps, t.method.limit, t.method.start)(t.f, t.y)
 
 

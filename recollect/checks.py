@@ -15,7 +15,7 @@ from recollect.records import Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Score
 
 Level = Literal["ok", "note", "warning"]
-COPIES = 0.02  # of the damage: networks that memorize were seen to move 7% or more
+COPIES = 0.02  # of the damage: a model that moves less hands on what it is given
 FLOAT32_FLOOR = 1e-13  # MSE: below this a float32 network's own rounding decides, where it could not be measured
 _STOPS = {"limit": "hit the limit of rounds", "cycle": "went in a cycle", "diverged": "diverged"}
 
@@ -55,9 +55,9 @@ def check_fit(train_loss: float) -> Check:
     )  # fmt: skip
 
 
-def check_copying(damage_moved: float) -> Check | None:
+def check_copying(damage_moved: float | None) -> Check | None:
     """A model that copies its input has no reason to prefer what it remembers; the attack needs one that restores."""
-    if not damage_moved < COPIES:
+    if damage_moved is None or not damage_moved < COPIES:
         return None
     return Check(
         "copying", "warning",

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from recollect.precision import float32_precision
 
 KEPT_BITS = -(1 << 13)  # sign, exponent and the ten bits of TF32's fraction
-IN_WORDS = "float32 as three TF32 products"  # in records
+SPLIT = "float32 as three TF32 products"  # in records
 AMPERE = (8, 0)  # the first GPUs whose tensor cores take TF32
 
 
@@ -28,7 +28,7 @@ def can_split(device: torch.device) -> bool:
 
 
 class SplitProducts(TorchFunctionMode):
-    """Inside, convolutions and linear layers run split, and all else as it is set to; so do backward passes.
+    """Inside, plain convolutions and linear layers run split; all else, and backward passes, run as they are set to.
 
     With `fixed` weights their parts are made once and kept; otherwise they may change from call to call.
     """

@@ -47,7 +47,7 @@ def test_a_model_that_copies_is_warned_about() -> None:
         "warning",
         True,
     )
-    for restoring in (0.05, 1.3, math.nan):
+    for restoring in (0.05, 1.3, math.nan, None):
         assert checks.check_copying(restoring) is None
 
 

@@ -147,8 +147,8 @@ def _facts(
         settings |= {"tried": tuned.tried, "tried_on_masks": tuned.masks, "tuning_images_left_out": tuned.images}
     about = {name: {"name": s.name, "images": len(s), "hash": s.hash} for name, s in sets.items()}
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    moved = [damage_moved(f, p.images, p.truth) for p in places if p.set == "train"]
-    model = describe_model(f, sets["train"], deterministic) | {"damage_moved": sum(moved) / len(moved)}
+    moved = damage_moved(f, sets["train"], (p.truth for p in places if p.set == "train"))
+    model = describe_model(f, sets["train"], deterministic) | {"damage_moved": moved}
     return {
         "model": model, "settings": settings,
         "provenance": provenance(device_of(f), started=started, products=precision_of(f)), "control": None, **about,

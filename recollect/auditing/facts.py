@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,18 @@ def train_loss(f: Any, images: Images) -> float:
 
 
 @torch.no_grad()
-def damage_moved(f: Any, images: Images, truth: Degradation) -> float:
-    """How far the model moves damaged images, as a share of the damage (MSE): nothing where it copies its input."""
+def damage_moved(f: Any, images: Images, truths: Iterable[Degradation]) -> float | None:
+    """How far the model moves damaged images, as a share of the damage (MSE): nothing where it copies its input.
+
+    None where nothing was damaged, as when all that is erased was black before."""
     x = images[:CHUNK].pixels.to(device_of(f))
-    y = truth[: len(x)].to(x.device).apply(x)
+    moved = damage = 0.0
     with as_judged(f):
-        return float(mse(f(y.clone()), y).mean() / mse(y, x).mean())
+        for truth in truths:
+            y = truth[: len(x)].to(x.device).apply(x)
+            moved += float(mse(f(y.clone()), y).mean())
+            damage += float(mse(y, x).mean())
+    return moved / damage if damage else None
 
 
 @torch.no_grad()

@@ -43,7 +43,7 @@ def set_apart(images: Images) -> Images:
     if len(images) < 2 * size:
         raise InputError(
             f"Choosing gamma and start takes {size} training images, which are then left out of the score, and there "
-            f"are only {len(images)}; give both yourself, for example gamma=0.5 and start='random'."
+            f"are only {len(images)}; give both yourself, for example gamma=0.5 and start='half_kept'."
         )
     return images[np.linspace(0, len(images) - 1, size).round().astype(int)]
 

@@ -79,6 +79,8 @@ def measure(
     found = recover(method, f, all_seen)
     seconds = time.monotonic() - began
     about = {**_about(f, train, device), "images": {"hash": images.hash, "count": size}}
+    if not cells[0].sees_network:
+        del about["products"]  # which are the network's
     return [
         record_of(
             found[i * size : (i + 1) * size], images, seen[i], method, cell.identity, cell.settings, about,

@@ -13,7 +13,7 @@ PAPER = {"iterate": (7.64, 0.78, 1.92), "blind": (54.2, 45.2, 56.9), "known": (8
 
 
 def cells(scale: Scale) -> list[Cell]:
-    return cells_of(scale, [scale.moderate("fc20", "lrelu", "muon")])  # with Adam the loss stalls far above
+    return cells_of(scale, [scale.moderate("fc20", "lrelu", "muon")])  # Adam stalls: docs/training.md, many images
 
 
 def table(scale: Scale, results: Results) -> str:

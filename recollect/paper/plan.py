@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from recollect.auditing.plan import papers_blind, settle_methods
@@ -43,7 +44,9 @@ class ImageSet:
 
     def chosen(self, images: Images) -> Images:
         """Those that are attacked: of very many images a share tells the rates well enough."""
-        return images if self.attacked is None else images[:: len(images) // self.attacked][: self.attacked]
+        if self.attacked is None or self.attacked >= len(images):
+            return images
+        return images[np.linspace(0, len(images) - 1, self.attacked).round().astype(int)]
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Fit:
     kind: str  # fc10, fc20 or unet
     activation: str
     optimizer: str
-    width: int | tuple[int, ...]  # of a fully connected network: also with the width of its last hidden layer
+    width: int | tuple[int, ...]  # FC: of all hidden layers, or (of all, of the last)
     images: ImageSet
     milestones: tuple[float, ...]  # train losses at which weights are kept, falling
     goal_seconds: float  # in which the last is to be reached on one H200
@@ -77,11 +80,11 @@ class Fit:
         widths = self.width if isinstance(self.width, tuple) else (self.width,)
         if self.layers is None:
             return UNet(channels=shape[0], widths=widths, activation=self.activation, seed=SEED)
-        width, last = (*widths, None)[:2]
-        assert width is not None
+        width, *last = widths
         return FullyConnected(
-            shape, layers=self.layers, width=width, last_width=last, activation=self.activation, seed=SEED
-        )
+            shape, layers=self.layers, width=width, last_width=last[0] if last else None, activation=self.activation,
+            seed=SEED,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from recollect.paper.tables import markdown
 
 
 def fits(scale: Scale) -> list[Fit]:
-    """The networks of the experiments, each with the optimizer that it is trained with by default."""
+    """The networks of the experiments, each with the optimizer that its kind takes at full size."""
     return [
         *(scale.perfect("fc10", activation, "adam") for activation in ("lrelu", "prelu")),
         *(scale.perfect("fc20", activation, "adam") for activation in ("lrelu", "prelu")),

@@ -54,8 +54,8 @@ class Refined:
     """`Blind`, again from `restarts` where the model does not explain its answer, and more steps from the best.
 
     Restarts make no assumption on what erased pixels hold. With what follows it takes at most three times the steps
-    of blind's run, image by image. An answer is replaced only by one that the model moves less or, where masks
-    differ, that also agrees with more of y; the truth is never looked at.
+    of blind's run, image by image. An answer is replaced where another's distances to what the model makes of it and
+    from there to y fall together; at the end, without noise, where the first does. The truth is never looked at.
     """
 
     gamma: float = 0.5
@@ -135,7 +135,7 @@ class Refined:
             return best
         begun = best.found[left]
         assert begun.degradation is not None
-        theta = begun.degradation if self.paste else all_erased(y[left])  # with all erased a step is x <- f(x)
+        theta = begun.degradation if self.paste else all_erased(y[left])  # with all erased v <- f(v)
         rested = polish(f, y[left], begun.estimate, theta, gamma=self.gamma, limits=limits[left], chunk=chunk)
         nothing = torch.zeros_like(rested.rounds)
         other = self._judged(f, y[left], replace(rested, degradation=begun.degradation, rounds=nothing), chunk)

@@ -17,7 +17,7 @@ from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.split_products import IN_WORDS, SplitProducts, can_split
+from recollect.split_products import SPLIT, SplitProducts, can_split
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -99,7 +99,7 @@ def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
 
 def precision_of(f: Autoencoder) -> str:
     """What the products of f are computed in while it is used to recover, in words for a record."""
-    return IN_WORDS if _splits(f, device_of(f)) else "float32"
+    return f"{SPLIT}, in layers that allow it" if _splits(f, device_of(f)) else "float32"
 
 
 def _splits(f: Autoencoder, device: torch.device) -> bool:
@@ -108,8 +108,12 @@ def _splits(f: Autoencoder, device: torch.device) -> bool:
 
 def _runs_as_python(f: Autoencoder) -> bool:
     """A module that is neither compiled nor scripted."""
-    made_otherwise = any(isinstance(m, torch.jit.ScriptModule) or hasattr(m, "_orig_mod") for m in _modules(f))
-    return bool(_modules(f)) and not made_otherwise
+    return bool(_modules(f)) and not any(_is_compiled(m) for m in _modules(f))
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    wrapped = hasattr(module, "_orig_mod") or module._compiled_call_impl is not None
+    return wrapped or isinstance(module, torch.jit.ScriptModule)
 
 
 def _modules(f: Autoencoder) -> list[nn.Module]:

@@ -42,10 +42,8 @@ class Run:
             self.images = self.images.contiguous(memory_format=torch.channels_last)
         _check_fit(network, self.images[:1])
         self.stepper = Stepper(network, self.images, recipe)
-        self.top_rate, self.fall = (
-            recipe.rate,
-            Fall(recipe.fall, straight=recipe.straight),
-        )  # the rate is a share of the top rate
+        self.top_rate = recipe.rate  # of which the rate is a share
+        self.fall = Fall(recipe.fall, straight=recipe.straight)
         self.watch = Watch(_constant_loss(self.images))
         self.milestones: list[Milestone] = []
         self.log: list[str] = []

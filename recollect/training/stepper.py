@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from recollect.errors import InputError
 from recollect.precision import Precision, float32_precision
-from recollect.split_products import IN_WORDS, SplitProducts
+from recollect.split_products import SPLIT, SplitProducts
 from recollect.training.optimizers import Adam, Muon
 from recollect.training.recipe import Recipe
 
@@ -95,7 +95,7 @@ class Stepper:
 
     def precision(self) -> dict[str, str]:
         """What each part of a step runs in now."""
-        spelt = {"tf32": "TF32", "split": IN_WORDS, "ieee": "float32"}
+        spelt = {"tf32": "TF32", "split": SPLIT, "ieee": "float32"}
         words = {"forward": spelt[self.forward_precision]}
         words["backward"] = "TF32" if self.images.is_cuda else "float32"
         if self.recipe.optimizer == "muon":

@@ -12,6 +12,7 @@ import recollect
 from recollect import Blind, FullyConnected, Images, InputError, load
 from recollect.auditing import Audit, audit
 from recollect.recovery import Recovery
+from recollect.scoring import APPROXIMATE
 from tests.auditing.making import images, pictures, small_audit
 from tests.planted import Memorizer
 
@@ -254,7 +255,7 @@ def test_the_size_of_chunks_changes_nothing(planted: Audit) -> None:
     by_three = small_audit(chunk=3)
     for found, whole in zip(by_three.records, planted.records, strict=True):
         if (whole.cell["set"], whole.cell["method"]) == ("control", "refined"):
-            assert found.score.approximate.count == whole.score.approximate.count == 0
+            assert min(*found.mse, *whole.mse) > 10 * APPROXIMATE
             continue
         assert found.stop == whole.stop
         assert found.mse == pytest.approx(whole.mse, rel=1e-5, abs=1e-12)

@@ -105,11 +105,17 @@ def test_what_is_recorded_of_a_model() -> None:
 
 
 def test_how_far_damage_is_moved() -> None:
+    half, each = mask("half", SOME.shape), mask("random-each:50%", SOME.shape, count=len(SOME))
+    assert damage_moved(lambda x: x, SOME, [half, each]) == 0
+    assert damage_moved(lambda x: SOME.pixels, SOME, [half, each]) == pytest.approx(1)
+    assert damage_moved(lambda x: 0 * x, SOME, [each]) == pytest.approx(1, abs=0.5)  # all that was kept is lost
+
+
+def test_erasing_what_is_black_is_no_damage() -> None:
     half = mask("half", SOME.shape)
-    assert damage_moved(lambda x: x, SOME, half) == 0
-    assert damage_moved(lambda x: SOME.pixels, SOME, half) == pytest.approx(1)
-    each = mask("random-each:50%", SOME.shape, count=len(SOME))
-    assert damage_moved(lambda x: 0 * x, SOME, each) == pytest.approx(1, abs=0.5)  # all that was kept is lost
+    black = Images(half.apply(SOME.pixels))
+    assert damage_moved(lambda x: x, black, [half]) is None
+    assert damage_moved(lambda x: x, black, [half, mask("block", SOME.shape)]) == 0
 
 
 def test_where_a_model_is() -> None:

@@ -25,6 +25,16 @@ def test_it_takes_the_steps_of_admm() -> None:
     assert torch.allclose(done.estimate, expected, atol=1e-6)
 
 
+def test_every_image_has_a_limit_of_its_own() -> None:
+    limits = torch.tensor([1, 7, 10, 13, 25, 40])
+    done = polish(MEMORIZER, SEEN.y, torch.zeros_like(SEEN.y), THETA, gamma=0.5, limits=limits, chunk=4)
+    for i, limit in enumerate(done.steps.tolist()):
+        assert limit <= limits[i]
+        expected = admm(MEMORIZER, SEEN.y[i : i + 1], THETA[i : i + 1], gamma=0.5, steps=limit)
+        assert torch.allclose(done.estimate[i : i + 1], expected, atol=1e-6)
+    assert done.steps[:3].tolist() == [1, 7, 10]
+
+
 def test_what_rests_already_costs_one_look() -> None:
     done = polish(MEMORIZER, SEEN.y, STORED.pixels, THETA, gamma=0.5, limits=steps(200))
     assert done.stops == [Stop.CONVERGED] * 6

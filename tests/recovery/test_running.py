@@ -230,7 +230,7 @@ def test_split_products_change_nothing_but_rounding(method: Callable, monkeypatc
     assert running.precision_of(f) == "float32"
     monkeypatch.setattr(running, "can_split", lambda device: True)
     parts = recover(method, f, y)
-    assert running.precision_of(f) == "float32 as three TF32 products"
+    assert running.precision_of(f) == "float32 as three TF32 products, in layers that allow it"
     assert torch.allclose(parts.estimate, plain.estimate, atol=1e-5)
     assert not torch.equal(parts.estimate, plain.estimate)  # they were really used
 
@@ -242,7 +242,9 @@ def test_only_modules_that_run_as_python_are_split(monkeypatch: pytest.MonkeyPat
     assert running.precision_of(f) != "float32"
     with torch.no_grad():
         scripted = torch.jit.freeze(torch.jit.trace(f.eval(), y))
-    for other in (scripted, torch.compile(f), lambda x: f(x)):
+    compiled = nn.Sequential(nn.Linear(2, 2))
+    compiled.compile()
+    for other in (scripted, torch.compile(f), compiled, lambda x: f(x)):
         assert running.precision_of(other) == "float32"
     assert torch.equal(Iterate(limit=2)(scripted, y).estimate, Iterate(limit=2)(lambda x: f(x), y).estimate)
 
