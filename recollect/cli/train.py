@@ -51,7 +51,8 @@ def train_command(
     ] = None,
     until: Annotated[float, typer.Option(help="The train loss (mean square error) to reach.")] = 1e-8,
     optimizer: Annotated[
-        str | None, typer.Option(help="adam or muon. Default: adam for fc with no more images than its width, else muon.")
+        str | None,
+        typer.Option(help="adam or muon. Default: adam for fc with no more images than its width, else muon."),
     ] = None,
     rate: Annotated[float | None, typer.Option(help="Learning rate. Default: by optimizer and width.")] = None,
     batch: Annotated[int | None, typer.Option(help="Images a step. Default: all, but for large sets.")] = None,
