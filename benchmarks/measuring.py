@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -135,6 +136,24 @@ def one_call(f: Callable[[Tensor], Tensor], x: Tensor, looks: int = 5, at_least:
     return best
 
 
+def in_turn(turns: int, ours: Callable[[], Any], f: Callable[[Tensor], Tensor], x: Tensor, calls: int) -> list[float]:
+    """Our seconds over those of so many calls of f alone, one after the other, turn by turn: what slows the machine
+    for a while slows both."""
+
+    def alone() -> None:
+        for _ in range(calls):
+            f(x)
+
+    def seconds(run: Callable[[], Any]) -> float:
+        wait(x.device.type)
+        started = _clock()
+        run()
+        wait(x.device.type)
+        return _clock() - started
+
+    return [seconds(ours) / seconds(alone) for _ in range(turns)]
+
+
 def tables(results: dict[str, Any]) -> str:
     """Markdown, for the terminal and for docs/performance.md."""
     versions, cases = results["versions"], results["cases"]
@@ -171,8 +190,9 @@ def network_cells(floor: dict[str, Any]) -> list[str]:
 def ratio_row(name: str, case: dict[str, Any]) -> list[str]:
     ours, floor = case["recollect"], case["floor"]
     speeds = (case[key]["image_steps_per_second"] for key in ("one_by_one", "batched", "recollect", "floor"))
+    over_floor = statistics.median(case.get("over_floor", [ours["seconds"] / floor["seconds"]]))
     return [
-        name, f"{ours['seconds'] / floor['seconds']:.2f}", f"{ours['seconds'] / floor['seconds_in_work']:.2f}",
+        name, f"{over_floor:.2f}", f"{ours['seconds'] / floor['seconds_in_work']:.2f}",
         f"{case['one_by_one']['seconds'] / ours['seconds']:.1f}", f"{case['batched']['seconds'] / ours['seconds']:.1f}",
         " / ".join(f"{speed:,.0f}" for speed in speeds),
         f"{ours['peak_bytes'] / 2**20:.0f} MiB",

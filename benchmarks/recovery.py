@@ -13,7 +13,8 @@ For the same images, network and first masks:
 (c) recollect's `Blind`, everything included, drawing its first masks too;
 floor: the network alone at its best batch size for exactly the image-steps that (c) needs: each round of 40 steps
 applies it 39 times, since the last step's outcome is never used. "In work" is the same at the batch sizes of (c).
-The floor and (a) and (b) run the network in IEEE float32; "split" is the floor in the products that (c) uses on a GPU.
+"(c) / floor" is the median of turns in which both ran one after the other. The floor, (a) and (b) run the network in
+IEEE float32; "split" is the floor in the products that (c) uses on a GPU.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any
 
 import plain_recovery as plain
 import torch
-from measuring import CLOCKS, Measured, best_of, network_times, tables, use_clock
+from measuring import CLOCKS, Measured, best_of, in_turn, network_times, tables, use_clock
 from torch import Tensor, nn
 
 from recollect import Blind, FullyConnected, Images, Iterate, KnownMask, Recovery, Stop, UNet, mask, observe
@@ -103,6 +104,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, help="the network of a single case: read if there, else written")
     parser.add_argument("--budget", type=float, default=6.0, help="seconds for each of (a) and (b), beyond them scaled")
     parser.add_argument("--repeats", type=int, default=3, help="runs of (c); the best counts")
+    parser.add_argument("--turns", type=int, default=5, help="runs of (c) and the floor in turn, for their ratio")
     parser.add_argument(
         "--growth", type=int, nargs="*", default=[100, 400, 1600, 6400, 25_000], help="numbers of images"
     )
@@ -177,15 +179,17 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
             with SplitProducts(fixed=True):
                 floor["split"] = network_times(f, y, sizes, method.steps - 1)
         others = other_methods(case, f, y, seen.truth, options)
+        recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
+        batch = floor["best_batch"]
+        over_floor = in_turn(options.turns, ours_once, f, y[:batch], max(1, round(needed / batch)))
     print(f"{name}: measured", flush=True)
-    recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
     stops = {stop.name.lower(): recovery.stops.count(stop) for stop in sorted(set(recovery.stops))}
     return {
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
         "limit": case.limit,
-        "recollect": ours.describe(needed), "floor": floor, "others": others,
+        "recollect": ours.describe(needed), "floor": floor, "over_floor": over_floor, "others": others,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, which)},
         "batched": batched.describe() | {"difference": difference(batched.value, recovery, torch.arange(len(y)))},
     }  # fmt: skip
