@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from recollect import FullyConnected, Images, load, train_to_loss
+from recollect.auditing.facts import train_loss
 from recollect.degradation import mask
 from recollect.recovery import Blind, KnownMask
-from recollect.scoring import APPROXIMATE
+from recollect.scoring import Score
 from recollect.training import Recipe, optimizers
 
 SIDE, COUNT, JUDGED = 8, 390, 60
@@ -33,17 +34,11 @@ def floor_of(images: Tensor, width: int) -> float:
     return float(torch.linalg.svdvals(x - x.mean(0))[width:].square().sum() / x.numel())
 
 
-@torch.no_grad()
-def loss_of(network: nn.Module, images: Tensor) -> float:
-    return float((network(images) - images).square().mean())
-
-
 def recovered(network: nn.Module, images: Tensor, name: str) -> str:
     truth = mask(name, (3, SIDE, SIDE)).expand(images)
     y = truth.apply(images)
     found = Blind(gamma=1, limit=15)(network, y), KnownMask(gamma=1)(network, y, truth)
-    close = [(f.estimate - images).square().flatten(1).mean(1) < APPROXIMATE for f in found]
-    return "/".join(f"{100 * float(c.float().mean()):.0f}" for c in close)
+    return "/".join(f"{100 * Score.of(f.estimate, images).approximate.value:.0f}" for f in found)
 
 
 def main() -> None:
@@ -66,7 +61,7 @@ def main() -> None:
     )  # fmt: skip
     done = train_to_loss(network, Images.of(train), 1e-6, (), recipe=recipe, max_steps=given.steps, device="cpu")
     print(f"width {given.width} and {given.last_width}: floor {floor_of(train, given.last_width):.1e}, {done.why}")
-    print(f"loss {done.loss:.1e}, of others {loss_of(network, control):.1e}")
+    print(f"loss {done.loss:.1e}, of others {train_loss(network, Images.of(control)):.1e}")
     for name in ("block", "half", "stripes"):
         rates = (recovered(network, images[:JUDGED], name) for images in (train, control))
         print(f"{name}: blind/known % {next(rates)}, of others {next(rates)}")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,23 @@ def best_of(repeats: int, run: Callable[[], Any], device: str, budget: float = f
     runs: list[Measured] = []
     while len(runs) < repeats and sum(r.seconds for r in runs) <= budget:
         with watching(device, sample=not runs) as peak:
-            wait(device)
-            started = _clock()
-            value = run()
-            wait(device)
-            seconds = _clock() - started
+            value, seconds = timed(run, device)
         runs.append(Measured(value, seconds, peak[0]))
     return replace(min(runs, key=lambda r: r.seconds), peak=runs[0].peak)
+
+
+def timed(run: Callable[[], Any], device: str) -> tuple[Any, float]:
+    """What a run gives, and its seconds until the device is done too."""
+    wait(device)
+    started = _clock()
+    value = run()
+    wait(device)
+    return value, _clock() - started
+
+
+def many_calls(f: Callable[[Tensor], Tensor], x: Tensor, calls: int) -> None:
+    for _ in range(calls):
+        f(x)
 
 
 def wait(device: str) -> None:
@@ -123,12 +134,7 @@ def one_call(f: Callable[[Tensor], Tensor], x: Tensor, looks: int = 5, at_least:
     f(x)
     for _ in range(looks):
         while True:
-            wait(device)
-            started = _clock()
-            for _ in range(calls):
-                f(x)
-            wait(device)
-            seconds = _clock() - started
+            _, seconds = timed(partial(many_calls, f, x, calls), device)
             if seconds >= at_least:
                 break
             calls *= 2
@@ -139,19 +145,8 @@ def one_call(f: Callable[[Tensor], Tensor], x: Tensor, looks: int = 5, at_least:
 def in_turn(turns: int, ours: Callable[[], Any], f: Callable[[Tensor], Tensor], x: Tensor, calls: int) -> list[float]:
     """Our seconds over those of so many calls of f alone, one after the other, turn by turn: what slows the machine
     for a while slows both."""
-
-    def alone() -> None:
-        for _ in range(calls):
-            f(x)
-
-    def seconds(run: Callable[[], Any]) -> float:
-        wait(x.device.type)
-        started = _clock()
-        run()
-        wait(x.device.type)
-        return _clock() - started
-
-    return [seconds(ours) / seconds(alone) for _ in range(turns)]
+    alone, device = partial(many_calls, f, x, calls), x.device.type
+    return [timed(ours, device)[1] / timed(alone, device)[1] for _ in range(turns)]
 
 
 def tables(results: dict[str, Any]) -> str:

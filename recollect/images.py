@@ -82,6 +82,10 @@ class Images:
             raise InputError(f"That selection leaves none of the {len(self)} images.")
         return some
 
+    def spread(self, count: int) -> np.ndarray:
+        """Positions of so many images, or of all if there are fewer, evenly spaced over the set."""
+        return np.linspace(0, len(self) - 1, min(count, len(self))).round().astype(int)
+
     def __repr__(self) -> str:
         size = "x".join(map(str, self.shape))
         return f"Images({self.name!r}, {len(self)} of {size}, sha256 {self.hash[:12]})"

@@ -1,10 +1,13 @@
 import hashlib
 import io
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from torch.utils.data import Dataset, TensorDataset
 
@@ -333,3 +336,14 @@ def test_a_picture_that_breaks_off_is_named_when_it_is_read() -> None:
     broken = Image.open(io.BytesIO(buffer.getvalue()[:-200]))
     with pytest.raises(InputError, match="Image 1 cannot be read: "):
         Images.of([picture("RGB", 64), broken])
+
+
+@given(st.integers(1, 60), st.integers(1, 80))
+def test_positions_spread_over_a_set(size: int, count: int) -> None:
+    found = Images(torch.rand(size, 1, 1, 1)).spread(count).tolist()
+    assert len(set(found)) == len(found) == min(size, count)
+    assert found == sorted(found)
+    if len(found) > 1:
+        assert (found[0], found[-1]) == (0, size - 1)
+        gaps = [b - a for a, b in pairwise(found)]
+        assert max(gaps) - min(gaps) <= 1

@@ -29,8 +29,7 @@ ROUNDS_SHOWN = 40
 def sampled(images: Images) -> np.ndarray:
     """Positions evenly spaced over a set, fewer when images are large: the same for every cell of every audit."""
     affordable = int(GALLERY_BYTES / (CELLS * 2.5 * math.prod(images.shape)))
-    size = min(len(images), max(6, min(SAMPLE, affordable)))
-    return np.unique(np.linspace(0, len(images) - 1, size).round().astype(int))
+    return images.spread(max(6, min(SAMPLE, affordable)))
 
 
 def cell_pictures(images: Images, seen: Observation, recovery: Recovery, some: np.ndarray) -> dict[str, np.ndarray]:

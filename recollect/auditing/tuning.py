@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from recollect.degradation import Start, all_erased, half_kept, mask, observe
 from recollect.errors import InputError
 from recollect.images import Images
@@ -45,7 +43,7 @@ def set_apart(images: Images) -> Images:
             f"Choosing gamma and start takes {size} training images, which are then left out of the score, and there "
             f"are only {len(images)}; give both yourself, for example gamma=0.5 and start='half_kept'."
         )
-    return images[np.linspace(0, len(images) - 1, size).round().astype(int)]
+    return images[images.spread(size)]
 
 
 def masks_to_tune_on(asked: Mapping[str, Any]) -> list[str]:

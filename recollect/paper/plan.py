@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from recollect.auditing.plan import papers_blind, settle_methods
@@ -46,7 +45,7 @@ class ImageSet:
         """Those that are attacked: of very many images a share tells the rates well enough."""
         if self.attacked is None or self.attacked >= len(images):
             return images
-        return images[np.linspace(0, len(images) - 1, self.attacked).round().astype(int)]
+        return images[images.spread(self.attacked)]
 
 
 @dataclass(frozen=True)

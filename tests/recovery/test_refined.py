@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
+
 import pytest
 import torch
 
@@ -100,16 +103,16 @@ def test_a_right_mask_gives_what_the_known_mask_would() -> None:
     assert torch.allclose(refined.estimate, known.estimate, atol=1e-4)
 
 
+def answering(answer: Callable[[int, torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+    """A function whose answer depends on how often it was called."""
+    calls = count(1)
+    return lambda x: answer(next(calls), x)
+
+
 def test_a_polish_that_diverges_is_not_taken() -> None:
     """f blows up only after the steps of one round: the polish meets it, blind does not."""
     y = observe(STORED, mask("half", STORED.shape)).y[:2]
-    calls = 0
-
-    def f(x: torch.Tensor) -> torch.Tensor:
-        nonlocal calls
-        calls += 1
-        return x * torch.nan if 40 < calls <= 60 else torch.full_like(x, 0.5)
-
+    f = answering(lambda calls, x: x * torch.nan if 40 < calls <= 60 else torch.full_like(x, 0.5))
     found = Refined(steps=40, limit=1, restarts=())(f, y)
     assert torch.isfinite(found.estimate).all()
     assert set(found.stops) == {Stop.LIMIT}
@@ -118,13 +121,7 @@ def test_a_polish_that_diverges_is_not_taken() -> None:
 def test_a_polish_that_leads_away_is_not_taken() -> None:
     """f answers well for one round and a look, then with something else for the whole polish."""
     y = observe(STORED, mask("half", STORED.shape)).y[:2]
-    calls = 0
-
-    def f(x: torch.Tensor) -> torch.Tensor:
-        nonlocal calls
-        calls += 1
-        return STORED.pixels[:2] if calls <= 40 else STORED.pixels[2:4]
-
+    f = answering(lambda calls, _: STORED.pixels[:2] if calls <= 40 else STORED.pixels[2:4])
     found = Refined(steps=40, limit=1, restarts=())(f, y)
     assert accurate(found.estimate, STORED[:2]) == 2
 
