@@ -155,8 +155,7 @@ def tables(results: dict[str, Any]) -> str:
     text = [
         f"{results['device']}, {results['threads']} threads, {results['clock']} time; torch {versions['torch']}, "
         f"CUDA {versions['cuda']}, recollect {versions['recollect']}; {results['date']}",
-        table(["case", "images", "image-steps", "(a) one by one", "(b) batched", "(c) recollect", "floor", "in work",
-               *["floor, split", "in work, split"] * any("split" in case["floor"] for case in cases.values())],
+        table(["case", "images", "image-steps", "(a) one by one", "(b) batched", "(c) recollect", "floor", "in work"],
               [times_row(name, case) for name, case in cases.items()]),
         table(["case", "(c) / floor", "(c) / in work", "(a) / (c)", "(b) / (c)",
                "image-steps/s of (a), (b), (c), floor", "peak of (c)", "(c) against (a)", "(c) against (b)"],
@@ -173,13 +172,8 @@ def times_row(name: str, case: dict[str, Any]) -> list[str]:
     contenders = (case[key] for key in ("one_by_one", "batched", "recollect"))
     return [
         name, str(case["images"]), f"{case['image_steps']:,}", *[show(c) for c in contenders],
-        *network_cells(floor), *(network_cells(floor["split"]) if "split" in floor else []),
+        f"{floor['seconds']:.2f} s (batch {floor['best_batch']})", f"{floor['seconds_in_work']:.2f} s",
     ]  # fmt: skip
-
-
-def network_cells(floor: dict[str, Any]) -> list[str]:
-    """The network alone: at its best batch size, and at the sizes in work."""
-    return [f"{floor['seconds']:.2f} s (batch {floor['best_batch']})", f"{floor['seconds_in_work']:.2f} s"]
 
 
 def ratio_row(name: str, case: dict[str, Any]) -> list[str]:

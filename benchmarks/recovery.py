@@ -13,8 +13,7 @@ For the same images, network and first masks:
 (c) recollect's `Blind`, everything included, drawing its first masks too;
 floor: the network alone at its best batch size for exactly the image-steps that (c) needs: each round of 40 steps
 applies it 39 times, since the last step's outcome is never used. "In work" is the same at the batch sizes of (c).
-"(c) / floor" is the median of turns in which both ran one after the other. The floor, (a) and (b) run the network in
-IEEE float32; "split" is the floor in the products that (c) uses on a GPU.
+"(c) / floor" is the median of turns in which both ran one after the other.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ from recollect.degradation import Degradation, all_erased, half_kept
 from recollect.precision import as_judged
 from recollect.records import provenance, read_json, write_json
 from recollect.sources import load
-from recollect.split_products import SplitProducts, can_split
 from recollect.training import train_to_loss
 
 
@@ -175,9 +173,6 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         which, one_by_one = timed_one_by_one(f, y, keep, settings, options)
         batched = timed_batch(f, y, keep, settings, options, rounds_of_a_batch(ours.value, settings.limit))
         floor = network_times(f, y, sizes, method.steps - 1)
-        if can_split(y.device):
-            with SplitProducts(fixed=True):
-                floor["split"] = network_times(f, y, sizes, method.steps - 1)
         others = other_methods(case, f, y, seen.truth, options)
         recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
         batch = floor["best_batch"]

@@ -15,9 +15,9 @@ PACKAGE = Path(recollect.__file__).parent
 
 # What describes pixels, a network, H, an error, a row; it needs torch, numpy and the standard library alone.
 DESCRIBES = {"autoencoders", "degradation", "errors", "images", "per_image", "precision", "records", "scoring"}
-DESCRIBES |= {"plain_tensors", "seeding", "split_products", "version"}
+DESCRIBES |= {"plain_tensors", "seeding", "version"}
 # What estimates: a solver can never see the truth, nor images, nor scores.
-ESTIMATES = {"degradation", "errors", "per_image", "precision", "seeding", "split_products"}
+ESTIMATES = {"degradation", "errors", "per_image", "precision", "seeding"}
 CHANGES = DESCRIBES | {"checkpoints"}
 JOINS = CHANGES | {"attractors", "checks", "membership", "models", "priors", "recovery", "sources", "training"}
 
@@ -28,7 +28,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
     "plain_tensors": {"errors"},
     "precision": {"errors"},
-    "split_products": {"precision"},
     "images": {"errors"},
     "autoencoders": {"errors"},
     "scoring": {"errors"},

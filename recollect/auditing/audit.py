@@ -24,7 +24,6 @@ from recollect.models import open_model, probe_model
 from recollect.precision import device_of
 from recollect.records import Record, plain, provenance
 from recollect.recovery import Blind, Iterate, Refined
-from recollect.recovery.running import precision_of
 from recollect.scoring import ACCURATE, APPROXIMATE
 from recollect.sources import Duplicates, find_duplicates
 
@@ -151,7 +150,7 @@ def _facts(
     model = describe_model(f, sets["train"], deterministic) | {"damage_moved": moved}
     return {
         "model": model, "settings": settings,
-        "provenance": provenance(device_of(f), started=started, products=precision_of(f)), "control": None, **about,
+        "provenance": provenance(device_of(f), started=started), "control": None, **about,
         "prior": prior_facts(methods, sets),
     }  # fmt: skip
 

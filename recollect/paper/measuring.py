@@ -23,7 +23,6 @@ from recollect.paper.plan import Cell, Fit
 from recollect.paper.scales import Scale
 from recollect.priors import can_open_priors
 from recollect.records import Record, provenance
-from recollect.recovery.running import precision_of
 from recollect.sweep import Budget, Shared, Task
 
 SIDE_BY_SIDE = 2000  # sets of more images fill a GPU by themselves, and their masks together a laptop's memory
@@ -79,8 +78,6 @@ def measure(
     found = recover(method, f, all_seen)
     seconds = time.monotonic() - began
     about = {**_about(f, train, device), "images": {"hash": images.hash, "count": size}}
-    if not cells[0].sees_network:
-        del about["products"]  # which are the network's
     return [
         record_of(
             found[i * size : (i + 1) * size], images, seen[i], method, cell.identity, cell.settings, about,
@@ -109,7 +106,7 @@ def _together(cells: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:
 @lru_cache(maxsize=1)  # the cells of one network follow each other
 def _about(f: torch.nn.Module, train: Images, device: torch.device) -> dict[str, Any]:
     loss = train_loss(f, train)
-    return provenance(device, products=precision_of(f), train_loss=float(f"{loss:.4g}"), model=fingerprint(f, train))
+    return provenance(device, train_loss=float(f"{loss:.4g}"), model=fingerprint(f, train))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,6 @@ from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.split_products import SPLIT, SplitProducts, can_split
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -49,12 +48,10 @@ class Ready:
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None) -> None:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
-        self._products = SplitProducts(fixed=True) if _splits(f, self.device) else nullcontext()
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
-        with self._products:
-            return apply_checked(self._f, x)
+        return apply_checked(self._f, x)
 
     @property
     def capturable(self) -> bool:
@@ -95,15 +92,6 @@ def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), as_judged(f):
         yield Ready(f, y, chunk)
-
-
-def precision_of(f: Autoencoder) -> str:
-    """What the products of f are computed in while it is used to recover, in words for a record."""
-    return f"{SPLIT}, in layers that allow it" if _splits(f, device_of(f)) else "float32"
-
-
-def _splits(f: Autoencoder, device: torch.device) -> bool:
-    return _runs_as_python(f) and can_split(device)
 
 
 def _runs_as_python(f: Autoencoder) -> bool:

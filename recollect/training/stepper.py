@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from recollect.errors import InputError
 from recollect.precision import Precision, float32_precision
-from recollect.split_products import SPLIT, SplitProducts
 from recollect.training.optimizers import Adam, Muon
 from recollect.training.recipe import Recipe
+from recollect.training.split_products import SPLIT, SplitProducts
 
 Forward = Literal["tf32", "split", "ieee"]  # how the forward pass of a step is computed
 

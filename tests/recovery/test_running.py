@@ -223,32 +223,6 @@ def test_the_observations_are_left_alone(method: Callable) -> None:
     assert torch.equal(y, before)
 
 
-@each_method
-def test_split_products_change_nothing_but_rounding(method: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    f, y = FullyConnected(SHAPE, layers=3, width=16), observations(dtype=torch.float32)
-    plain = recover(method, f, y)
-    assert running.precision_of(f) == "float32"
-    monkeypatch.setattr(running, "can_split", lambda device: True)
-    parts = recover(method, f, y)
-    assert running.precision_of(f) == "float32 as three TF32 products, in layers that allow it"
-    assert torch.allclose(parts.estimate, plain.estimate, atol=1e-5)
-    assert not torch.equal(parts.estimate, plain.estimate)  # they were really used
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # TorchScript is, and models in it are still met
-def test_only_modules_that_run_as_python_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "can_split", lambda device: True)
-    f, y = nn.Sequential(nn.Flatten(), nn.Linear(12, 12), nn.Unflatten(1, SHAPE)), observations(dtype=torch.float32)
-    assert running.precision_of(f) != "float32"
-    with torch.no_grad():
-        scripted = torch.jit.freeze(torch.jit.trace(f.eval(), y))
-    compiled = nn.Sequential(nn.Linear(2, 2))
-    compiled.compile()
-    for other in (scripted, torch.compile(f), compiled, lambda x: f(x)):
-        assert running.precision_of(other) == "float32"
-    assert torch.equal(Iterate(limit=2)(scripted, y).estimate, Iterate(limit=2)(lambda x: f(x), y).estimate)
-
-
 # Callbacks
 
 
