@@ -40,19 +40,22 @@ class Measure:
     def __call__(self, budget: Budget) -> Iterator[Task]:
         results = self.bench.results
         pending = [cell for cell in self.cells if results.missing(cell)]
-        done = results.training(self.fit)
-        if not pending and not self.shown and done and done["finished"]:
+        trained = (results.training(self.fit) or {"finished": False})["finished"]
+        needed = self.shown or not trained or any(cell.sees_network for cell in pending)  # the weights are
+        if not pending and not needed:
             return
         sets = {part: Shared(partial(self.bench.images, self.fit, part)) for part in ("train", "control")}
-        if not finished(self.bench, self.fit):
+        if needed and not finished(self.bench, self.fit):
             yield training(self.bench, self.fit, sets["train"], budget)
-        cells = [cell for cell in _in_reach(self.bench, pending) if not results.has(cell)]
-        order = sorted(cells, key=lambda c: c.loss or 0.0)  # stable: masks and methods stay in their order
+        fresh = [cell for cell in _in_reach(self.bench, pending) if not results.has(cell)]
+        once = {cell.key: cell for cell in fresh}.values()  # the generic method's record serves every loss
+        order = sorted(once, key=lambda c: c.loss or 0.0)  # stable: masks and methods stay in their order
         for loss in dict.fromkeys(cell.loss for cell in order):
             network = Shared(partial(self.bench.weights, self.fit, loss))
             for some in _together([c for c in order if c.loss == loss]):
                 name = f"{some[0]} and {len(some) - 1} more masks" if some[1:] else str(some[0])
-                inputs = (some, network, sets["train"], sets[some[0].set], self.bench.device)
+                seen_by = network if some[0].sees_network else None
+                inputs = (some, seen_by, sets["train"], sets[some[0].set], self.bench.device)
                 yield Task(name, measure, inputs, self._keep)
 
     def _keep(self, records: Sequence[Record]) -> str:
@@ -62,14 +65,14 @@ class Measure:
 
 
 def measure(
-    cells: Sequence[Cell], network: torch.nn.Module, train: Images, images: Images, device: torch.device
+    cells: Sequence[Cell], network: torch.nn.Module | None, train: Images, images: Images, device: torch.device
 ) -> list[Record]:
-    """The records of cells that differ in their mask alone, on any machine.
+    """The records of cells that differ in their mask alone, on any machine; without a network for the generic method.
 
     They are recovered as one batch: the few images of each that take many rounds then keep a GPU busy together.
     """
     images = cells[0].fit.images.chosen(images)
-    f, method, size = network.to(device), cells[0].settled_method(device), len(images)
+    f, method, size = network and network.to(device), cells[0].settled_method(device), len(images)
     seen = [cell.observe(images) for cell in cells]
     all_seen = Observation(
         torch.cat([s.y for s in seen]), Degradation.join([s.truth.expand(s.y) for s in seen]), seen[0].noise_std
@@ -77,7 +80,7 @@ def measure(
     began = time.monotonic()
     found = recover(method, f, all_seen)
     seconds = time.monotonic() - began
-    about = {**_about(f, train, device), "images": {"hash": images.hash, "count": size}}
+    about = {**(_about(f, train, device) if f else provenance(device)), "images": {"hash": images.hash, "count": size}}
     return [
         record_of(
             found[i * size : (i + 1) * size], images, seen[i], method, cell.identity, cell.settings, about,
@@ -155,10 +158,10 @@ class FindFacts:
 
 
 def _in_reach(bench: Bench, cells: Sequence[Cell]) -> Iterator[Cell]:
-    """Cells whose weights there are; where the last loss was not reached, the best weights stand for it."""
+    """Cells whose weights there are, or that need none; where the last loss was not reached, the best stand for it."""
     for cell in cells:
         here = bench.checkpoints(cell.fit)
-        if cell.loss in here:
+        if cell.loss in here or not cell.sees_network:
             yield cell
         elif cell.loss == cell.fit.milestones[-1] and None in here and bench.results.out_of_reach(cell):
             yield replace(cell, loss=None)

@@ -26,7 +26,7 @@ class Scale:
     many_seconds: Mapping[str, float]
     masks: tuple[str, ...] = SIX_MASKS
     table_masks: tuple[str, ...] = ("block", "half", "stripes")  # of the two tables, whose masks are not known
-    patience: float = 1.5  # a training may take so many times the seconds that it should
+    patience: float = 1.0  # a training may take so many times the seconds that it should
 
     def perfect(self, kind: str, activation: str, optimizer: str) -> Fit:
         """A training to a train loss of 1e-8, kept at every decade from 1e-4."""

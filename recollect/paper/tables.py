@@ -53,9 +53,9 @@ def against_paper(
     for (fit, method), some in _grouped(cells).items():
         found = [results.best_of(cell) for cell in some]
         if any(found):
-            loss = next(r for r in found if r).provenance["train_loss"]
+            loss = f"{next(r for r in found if r).provenance['train_loss']:.1e}" if some[0].sees_network else ""
             shown = [percent(r.score.rate(threshold), interval=True) if r else "" for r in found]
-            rows.append([network_name(fit), fit.optimizer, method, f"{loss:.1e}", *shown])
+            rows.append([network_name(fit), fit.optimizer, method, loss, *shown])
     titles = [f"{mask} (paper: its mask {i})" for i, mask in enumerate(masks, 1)]
     return markdown(["network", "optimizer", "method", "train loss", *titles], rows)
 

@@ -1,9 +1,14 @@
-"""A step on fixed buffers as a CUDA graph: one launch instead of one for every layer, where it gives the same bits."""
+"""A step on fixed buffers as a CUDA graph: one launch instead of one for every layer, where it gives the same bits.
+
+Captures take time, so there are graphs only of steps that spend theirs on launches.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
@@ -15,21 +20,26 @@ from torch.utils._pytree import tree_leaves
 
 READS_BACK = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 COPIES = {torch.ops.aten._to_copy, torch.ops.aten.copy_}
+LAUNCHING = 0.6  # a step that the host is done with in less than this share of its time keeps the device busy alone
 
 note = logging.getLogger(__name__).info
 
 
 class Graphs:
-    """One graph for each of few batch sizes, captured when first met; none once a capture has failed or differed."""
+    """One graph for each of few small batch sizes, captured when first met; none once a capture has failed or differed.
+
+    Larger batches, from the first size at which launches were seen to be hidden behind the work, run eagerly.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._device, self._stream = device, _side_stream(device)
         self._tried, self._usable = False, True
+        self._large: float = math.inf  # the smallest batch size known to need no graph
         self.forget()
 
     def size_for(self, images: int) -> int:
         """The batch size that these images are filled up to: at most a sixteenth more, or eight."""
-        if not self._usable:
+        if not self._usable or images >= self._large:
             return images
         unit = max(8, 2 ** (images.bit_length() - 1) // 16)
         return -(-images // unit) * unit
@@ -41,28 +51,47 @@ class Graphs:
 
     def run(self, step: Callable[[], None], state: Tensor, times: int) -> int:
         """Take the steps that graphs can take; returns how many. `state` is what a step changes."""
-        if not self._usable or times < 1:
+        size = len(state)
+        if not self._usable or times < 2 or size >= self._large:
             return 0
-        if new := len(state) not in self._graphs:
-            self._capture(step, state)
-        if not self._usable:
-            return 1
-        for _ in range(times - new):
-            self._graphs[len(state)].replay()
+        taken = 0 if size in self._graphs else self._meet(step, state)
+        if size not in self._graphs:
+            return taken
+        for _ in range(times - taken):
+            self._graphs[size].replay()
         return times
 
-    def _capture(self, step: Callable[[], None], state: Tensor) -> None:
-        """Take one step eagerly, then capture it and take it again: only a graph with the same outcome is kept."""
+    def _meet(self, step: Callable[[], None], state: Tensor) -> int:
+        """The first steps of a batch size, taken eagerly, and a graph of one if that is worth it; returns how many."""
         before = state.clone()
         try:
             with self._aside(), nullcontext() if self._tried else NoWaiting():
-                step()  # also lets libraries set themselves up outside of the capture
+                step()  # also lets libraries set themselves up
         except Waits as waits:
             self._give_up(f"the network waits for the device ({waits})")
             state.copy_(before)
             step()
-            return
+            return 1
         self._tried = True
+        before.copy_(state)
+        if self._keeps_busy(step):
+            self._large = min(self._large, len(state))
+        else:
+            self._capture(step, state, before)
+        return 2
+
+    def _keeps_busy(self, step: Callable[[], None]) -> bool:
+        """Take a step; whether the device works on it for long after the host has launched it all."""
+        torch.cuda.synchronize(self._device)
+        began = time.perf_counter()
+        with self._aside():
+            step()
+        launched = time.perf_counter()
+        torch.cuda.synchronize(self._device)
+        return launched - began < LAUNCHING * (time.perf_counter() - began)
+
+    def _capture(self, step: Callable[[], None], state: Tensor, before: Tensor) -> None:
+        """Capture the step from `before` to `state` and take it again: only a graph with the same outcome is kept."""
         after = state.clone()
         graph = torch.cuda.CUDAGraph()
         try:
@@ -78,7 +107,7 @@ class Graphs:
         if same:
             self._graphs[len(state)] = graph
         else:
-            self._give_up("a replay gave other values: the network draws at random, keeps a state or works in place")
+            self._give_up("a replay gave other values: the network draws at random or keeps a state")
             state.copy_(after)
 
     def _record(self, graph: torch.cuda.CUDAGraph, work: Callable[[], object]) -> None:

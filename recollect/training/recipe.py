@@ -13,7 +13,8 @@ from recollect.errors import InputError
 MUON_RATE = 0.01
 CONVOLUTIONAL_MUON_RATE = 0.02
 MANY_MUON_RATE = 0.03  # fully connected, more images than the width
-FALL = 56_000  # of convolutional networks, to the last decades
+CONVOLUTIONAL_MUON_DECAY = 0.2  # bounds the weights, and with them the Jacobian: memory that recovery can reach
+FALL = 60_000  # of convolutional networks, to the last decades
 MANY_FALL = 900  # of fully connected ones with many images: a first fall, and twice as long each time it is not enough
 LATER = {"decay": 0.0, "straight": False}  # settings that runs from before them do not name
 ADAM_RATE_TIMES_WIDTH = 0.4
@@ -51,6 +52,7 @@ class Recipe:
         return cls(
             optimizer=optimizer, rate=rate, batch=batch if images > at_once else None,
             fall=fall, straight=many, seed=seed,
+            decay=CONVOLUTIONAL_MUON_DECAY if convolutional and optimizer == "muon" else 0.0,
             finish_from=None if many else cls.finish_from,  # a wide last layer could, and would forget what it holds
         )  # fmt: skip
 

@@ -18,7 +18,6 @@ from torch.overrides import TorchFunctionMode
 from recollect.precision import float32_precision
 
 KEPT_BITS = -(1 << 13)  # sign, exponent and the ten bits of TF32's fraction
-HALF_A_BIT = 1 << 12  # of the last one kept
 SPLIT = "float32 as three TF32 products"  # in records
 
 
@@ -76,8 +75,8 @@ class SplitLinear(torch.autograd.Function):
 
 
 def split(x: Tensor) -> tuple[Tensor, Tensor]:
-    """x as the sum of the nearest number that TF32 holds exactly and a small rest of either sign."""
-    high = ((x.view(torch.int32) + HALF_A_BIT) & KEPT_BITS).view(torch.float32)
+    """x as the sum of a number that TF32 holds exactly and a small rest."""
+    high = (x.view(torch.int32) & KEPT_BITS).view(torch.float32)
     return high, x - high
 
 

@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -6,17 +7,20 @@ import textwrap
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
 from recollect import InputError
-from recollect.paper import measuring
+from recollect.paper import measuring, plan
 from recollect.paper.plan import Cell
 from recollect.paper.running import gather, run
 from recollect.paper.scales import SMALL
+from recollect.priors import can_open_priors
 from recollect.records import read_record, read_records
+from recollect.recovery import DDNM
 from recollect.sweep import Budget, Job, Tell, in_this_process
 from tests.paper.making import FIT, bench, experiment, write_images
 
@@ -73,6 +77,23 @@ def test_one_training_serves_all_and_nothing_is_done_twice(tmp_path: Path) -> No
     again = lines_of(tmp_path)
     assert len(again) == 1
     assert contents(tmp_path) == before
+
+
+@pytest.mark.skipif(not can_open_priors(), reason="needs diffusers")
+def test_the_generic_method_needs_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan.generic_settings()  # by the class itself, before it is made quicker
+    monkeypatch.setattr(plan, "DDNM", partial(DDNM, steps=2))
+    lines_of(tmp_path, "block")
+    shutil.rmtree(tmp_path / "work")
+    generic = replace(
+        experiment(), cells=lambda _: [Cell(FIT, loss, "train", "block", "ddnm") for loss in FIT.milestones]
+    )
+    told: list[str] = []
+    assert run([generic], SMALL, bench(tmp_path), tell=told.append)
+    assert [line.split(":")[0] for line in told[:-1]] == ["made4 train block ddnm"]  # one for all losses
+    assert not (tmp_path / "work").exists()
+    record = read_record(next((tmp_path / "results" / "cells").glob("*ddnm*")))
+    assert not {"train_loss", "model"} & set(record.provenance)
 
 
 def test_another_mask_computes_only_what_is_new(tmp_path: Path) -> None:

@@ -126,20 +126,37 @@ class InPlace(Sampling):
 
 
 @gpu
-@pytest.mark.parametrize("kind", [Sampling, Asking, Counting, ThroughTheHost, InPlace])
+@pytest.mark.parametrize("kind", [Sampling, Asking, Counting, ThroughTheHost])
 def test_networks_that_cannot_be_captured_run_eagerly(kind: type[nn.Module], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger=graphs.__name__)
     y = observations(8)
     recovery = KnownMask()(kind().cuda(), y, mask("block", SHAPE))
     assert "without a CUDA graph" in caplog.text
     assert len(caplog.records) == 1
-    if kind in (Asking, ThroughTheHost, InPlace):
+    if kind in (Asking, ThroughTheHost):
         check_equal(recovery, KnownMask()(eager(kind().cuda()), y, mask("block", SHAPE)))
     torch.rand(3, device="cuda")  # the device is as usable as before
     check_equal(
         KnownMask()(network("lrelu"), y, mask("block", SHAPE)),
         KnownMask()(eager(network("lrelu")), y, mask("block", SHAPE)),
     )
+
+
+@gpu
+def test_a_network_that_works_in_place_is_captured_with_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, y = count_replays(monkeypatch), observations(8)
+    captured = KnownMask()(InPlace().cuda(), y, mask("block", SHAPE))
+    assert taken[-1] == 38
+    check_equal(captured, KnownMask()(eager(InPlace().cuda()), y, mask("block", SHAPE)))
+
+
+@gpu
+def test_batches_that_keep_the_device_busy_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, y = count_replays(monkeypatch), observations(1000)
+    f = FullyConnected(SHAPE, layers=4, width=8192).cuda()
+    recovery = Blind(limit=3)(f, y)
+    assert taken == [2, *[0] * (len(taken) - 1)]
+    check_equal(recovery, Blind(limit=3)(eager(f), y))
 
 
 @gpu
