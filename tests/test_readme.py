@@ -15,6 +15,7 @@ from recollect import FullyConnected
 from recollect.checkpoints import save_checkpoint
 from recollect.degradation import SIX
 from recollect.paper.results import Results
+from recollect.paper.tables import percent
 from recollect.records import Record, read_records
 from tests.auditing.making import images, small_audit
 from tests.cli.running import here
@@ -23,7 +24,11 @@ from tests.planted import Memorizer
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 FULL = ROOT / "results" / "paper" / "full"
-TRAININGS = {"Adam": "fc10-lrelu-adam-tiny600", "Muon": "fc10-lrelu-muon-tiny600"}
+TRAININGS = {
+    "FC-10, Adam": "fc10-lrelu-adam-tiny600",
+    "FC-10, Muon": "fc10-lrelu-muon-tiny600",
+    "U-Net, Muon": "unet-softplus-muon-svhn50",
+}
 METHODS = ("iterate", "blind", "refined", "known")
 
 
@@ -42,8 +47,8 @@ def block(word: str) -> str:
 
 
 def full_scale(set_name: str) -> dict[tuple[str, str, str], Record]:
-    """The committed records of FC-10 LReLU at the last loss, by training, method and mask."""
-    records = [r for r in read_records(FULL / "cells") if r.cell["training"] in TRAININGS.values()]
+    """The committed records of these trainings at the last loss, by training, method and mask."""
+    records = [r for r in read_records(FULL / "cells") if r.cell.get("training") in TRAININGS.values()]
     wanted = [r for r in records if r.cell["set"] == set_name and r.cell["loss"] == "1e-08" and "noise" not in r.cell]
     return {(r.cell["training"], r.cell["method"], r.cell["mask"]): r for r in wanted}
 
@@ -52,10 +57,10 @@ def full_scale_rows() -> list[str]:
     """The README's table, from the records alone."""
     records = full_scale("train")
     rows = []
-    for optimizer, training in TRAININGS.items():
+    for network, training in TRAININGS.items():
         for method in METHODS:
-            shares = [f"{100 * records[training, method, mask].score.accurate.value:.1f}" for mask in SIX]
-            rows.append(f"| {optimizer} | {method} | {' | '.join(shares)} |")
+            shares = [percent(records[training, method, mask].score.accurate) for mask in SIX]
+            rows.append(f"| {network} | {method} | {' | '.join(shares)} |")
     return rows
 
 
@@ -71,18 +76,20 @@ def test_the_make_targets_it_names_exist() -> None:
 
 
 def test_the_full_scale_table_is_what_the_records_say() -> None:
-    table = README.split("| optimizer | method |")[1].split("\n\n")[0]
-    assert [line for line in table.splitlines() if line.startswith(("| Adam", "| Muon"))] == full_scale_rows()
+    table = README.split("| network | method |")[1].split("\n\n")[0]
+    assert [line for line in table.splitlines() if line.startswith(("| FC-10", "| U-Net"))] == full_scale_rows()
 
 
 def test_the_sentences_around_it_are_what_the_records_say() -> None:
     control = full_scale("control")
     assert {(t, m, k) for t in TRAININGS.values() for m in METHODS for k in SIX} <= set(control)
-    assert all(r.score.approximate.count == 0 and len(r.mse) == 600 for r in control.values())
-    assert all(len(r.mse) == 600 for r in full_scale("train").values())
+    assert all(r.score.approximate.count == 0 for r in control.values())
+    for (training, _, _), record in (control | full_scale("train")).items():
+        assert len(record.mse) == (50 if "unet" in training else 600)
     trainings = [t for t in Results(FULL).trainings() if t["training"] in TRAININGS.values()]
-    assert [round(t["seconds"]) for t in trainings] == [9, 9]
-    assert all(t["loss"] <= 1e-8 and t["fit"]["width"] == 1024 for t in trainings)
+    assert [round(t["seconds"]) for t in trainings] == [9, 9, 240]
+    assert all(t["loss"] <= 1e-8 for t in trainings)
+    assert [t["fit"]["width"] for t in trainings[:2]] == [1024, 1024]
 
 
 def test_the_six_lines_of_an_audit_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
