@@ -41,7 +41,7 @@ class Measure:
         results = self.bench.results
         pending = [cell for cell in self.cells if results.missing(cell)]
         trained = (results.training(self.fit) or {"finished": False})["finished"]
-        needed = self.shown or not trained or any(cell.sees_network for cell in pending)  # the weights are
+        needed = self.shown or any(cell.sees_network for cell in pending) or not (pending or trained)  # the weights are
         if not pending and not needed:
             return
         sets = {part: Shared(partial(self.bench.images, self.fit, part)) for part in ("train", "control")}

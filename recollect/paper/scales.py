@@ -53,8 +53,8 @@ def _svhn(count: int) -> ImageSet:
     return ImageSet(f"svhn{count}", "svhn:{data}/svhn?count=" + f"{count}&seed=42", count)
 
 
-def _cifar(count: int) -> ImageSet:
-    return ImageSet(f"cifar{count}", "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42", count)
+def _cifar(count: int, attacked: int | None = None) -> ImageSet:
+    return ImageSet(f"cifar{count}", "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42", count, attacked)
 
 
 SMALL = Scale(
@@ -75,7 +75,7 @@ SMALL_REAL = replace(  # the same sizes with real data, where --data says where 
 FULL = Scale(
     name="full",
     few={"fc10": _tiny(600, "per-class=3"), "fc20": _tiny(600, "per-class=3"), "unet": _svhn(50)},
-    many={"fc20": _tiny(25000, "per-class=125", attacked=1000), "unet": _cifar(1000)},
+    many={"fc20": _tiny(25000, "per-class=125", attacked=500), "unet": _cifar(1000, attacked=250)},
     width={"fc10": 1024, "fc20": 1024, "unet": (64, 128, 256, 512)},
     many_width={"fc20": (5120, 26_624), "unet": (64, 128, 256, 512)},
     seconds={"fc10": 60, "fc20": 180, "unet": 240},

@@ -29,6 +29,8 @@ from recollect.training.stepper import Stepper
 
 WINDOW = 50  # steps between two looks at the loss
 SAVE_SECONDS = 15.0
+SAVE_SHARE = 0.05  # of the time at most
+DISK = 1e9  # bytes a second, to guess what the first save will take
 
 
 class Run:
@@ -50,7 +52,8 @@ class Run:
         self.told = 0  # lines of the log that were reported
         self.steps, self.seconds, self.tries = 0, 0.0, 0
         self.wanted: list[float] = []
-        self.next_save = time.monotonic() + SAVE_SECONDS
+        state = 4 * sum(w.nbytes for w in self.stepper.weights)  # weights, average, best, momentum
+        self.next_save = time.monotonic() + _pause(state / DISK)
         self.best_loss, self.best_weights = math.inf, [w.detach().clone() for w in self.stepper.weights]
         self.precision: list[dict[str, Any]] = []  # what ran in which precision, from which step on
         self._note_precision(None)
@@ -226,7 +229,7 @@ class Run:
         save_run(self.folder, SavedRun.of(self))
         write_curve(self.folder, self.watch.history)
         now = time.monotonic()
-        self.next_save = now + max(SAVE_SECONDS, 20 * (now - before))  # saving takes at most a twentieth of the time
+        self.next_save = now + _pause(now - before)
 
     def _resume(self) -> None:
         """Go on from the state in the folder; milestones already on disk there stay reached."""
@@ -249,6 +252,11 @@ class Here:
 
     loss: float
     weights: list[Tensor]
+
+
+def _pause(writing: float) -> float:
+    """Seconds between two saves that each take `writing`."""
+    return max(SAVE_SECONDS, writing / SAVE_SHARE)
 
 
 def _or_infinite(loss: float) -> float:

@@ -33,7 +33,7 @@ def test_of_very_many_images_a_share_is_attacked_spread_over_the_set() -> None:
     assert max(b - a for a, b in pairwise(ids)) <= 3
     assert replace(some, attacked=26).chosen(images) is images
     assert replace(CELL, fit=replace(FIT, images=some)).key != CELL.key
-    assert FULL.moderate("fc20", "lrelu", "muon").images.attacked == 1000
+    assert FULL.moderate("fc20", "lrelu", "muon").images.attacked == 500
 
 
 def test_a_fully_connected_network_may_have_a_last_width() -> None:
