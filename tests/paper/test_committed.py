@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks.refined_against_blind import pair_up
 from recollect.paper import accurate
 from recollect.paper.experiment import Experiment
 from recollect.paper.fitting import Bench
 from recollect.paper.results import Results
 from recollect.paper.running import run
 from recollect.paper.scales import SMALL
-from recollect.records import read_record
+from recollect.records import Record, read_record, read_records
 
 RESULTS = Path(__file__).parents[2] / "results" / "paper"
 
@@ -26,6 +27,32 @@ def test_every_committed_record_is_small_whole_and_of_an_experiment() -> None:
         assert not record.ids
         assert len(record.mse) == record.provenance["images"]["count"]
         assert path.stat().st_size < 170_000, path
+
+
+@pytest.mark.parametrize("scale", ["small", "full"])
+def test_refined_keeps_its_promises_in_every_committed_cell(scale: str) -> None:
+    """At least blind's recoveries at most three times its steps; on average two points below the known mask at most."""
+    records = read_records(RESULTS / scale / "cells")
+    pairs = pair_up(records, "blind", "refined")
+    assert len(pairs) > 90
+    for blind, refined in pairs:
+        assert refined.score.accurate.count >= blind.score.accurate.count, refined.cell
+        assert refined.score.approximate.count >= blind.score.approximate.count, refined.cell
+        assert sum(refined.steps) <= 3 * sum(blind.steps), refined.cell
+    reference = [(known, refined) for known, refined in pair_up(records, "known-400", "refined") if is_train(refined)]
+    behind = [known.score.accurate.value - refined.score.accurate.value for known, refined in reference]
+    assert sum(behind) / len(behind) < 0.02
+
+
+@pytest.mark.parametrize("scale", ["small", "full"])
+def test_no_control_image_is_recovered_accurately_in_any_committed_cell(scale: str) -> None:
+    control = [r for r in read_records(RESULTS / scale / "cells") if not is_train(r)]
+    assert control
+    assert [r.cell for r in control if r.score.accurate.count] == []
+
+
+def is_train(record: Record) -> bool:
+    return record.cell["set"] == "train"
 
 
 @pytest.mark.slow
