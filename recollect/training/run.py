@@ -1,4 +1,4 @@
-"""One training run: steps, looks, interventions, milestones, saves."""
+"""One training run: steps, looks, interventions, milestones."""
 
 from __future__ import annotations
 
@@ -13,31 +13,26 @@ import torch
 from torch import Tensor, nn
 
 from recollect.autoencoders import SHRINK, initialise
-from recollect.checkpoints import load_checkpoint, save_checkpoint
+from recollect.checkpoints import load_checkpoint
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.precision import apply_checked, float32_precision
-from recollect.records import provenance
 from recollect.training.control import CUT, LOWEST_RATE, Limits, Point, Verdict, Watch, seconds_to
-from recollect.training.curve import draw_curve, write_curve
 from recollect.training.finish import can_finish, solve_last_layer
-from recollect.training.outcome import Milestone, Progress, Training, milestone_path, milestones_in, spell
+from recollect.training.keeping import Keeper
+from recollect.training.outcome import Milestone, Progress, Training, spell
 from recollect.training.recipe import Recipe
 from recollect.training.schedule import Fall
-from recollect.training.state import SavedRun, identity, load_run, save_run
 from recollect.training.stepper import Stepper
 
 WINDOW = 50  # steps between two looks at the loss
-SAVE_SECONDS = 15.0
-SAVE_SHARE = 0.05  # of the time at most
-DISK = 1e9  # bytes a second, to guess what the first save will take
 
 
 class Run:
     """All that changes while a network is trained, and what is done about it."""
 
     def __init__(self, network: nn.Module, images: Images, recipe: Recipe, folder: Path | None, device: torch.device):
-        self.network, self.recipe, self.folder, self.data_hash = network, recipe, folder, images.hash
+        self.network, self.recipe, self.data_hash = network, recipe, images.hash
         self.images = images.pixels.to(device)
         if device.type == "cuda" and any(isinstance(m, nn.Conv2d) for m in network.modules()):
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -53,12 +48,16 @@ class Run:
         self.steps, self.seconds, self.tries = 0, 0.0, 0
         self.wanted: list[float] = []
         state = 4 * sum(w.nbytes for w in self.stepper.weights)  # weights, average, best, momentum
-        self.next_save = time.monotonic() + _pause(state / DISK)
+        self.keeper = Keeper(folder, state)
         self.best_loss, self.best_weights = math.inf, [w.detach().clone() for w in self.stepper.weights]
         self.precision: list[dict[str, Any]] = []  # what ran in which precision, from which step on
         self._note_precision(None)
         self.finish_from = (recipe.finish_from or 0.0) if can_finish(network, self.images) else 0.0
-        self._resume()
+        self.milestones = self.keeper.resume(self)
+
+    @property
+    def folder(self) -> Path | None:
+        return self.keeper.folder
 
     def train(self, wanted: list[float], limits: Limits, report: Callable[[Progress], None] | None) -> Training:
         self.wanted = [w for w in wanted if w not in {m.wanted for m in self.milestones}]
@@ -76,15 +75,14 @@ class Run:
             self._react(point)
             if report:
                 report(self._progress(point))
-            if time.monotonic() > self.next_save:
-                self._save()
+            self.keeper.save_if_due(self)
         return self._end("reached")
 
     def _set_rate(self, limits: Limits) -> None:
         """Follow the fall of the rate; start another when it ended and the goal is still ahead."""
         if self.fall.over(self.steps):
             self.fall = self.fall.again(self.steps)
-            self._say(f"the rate fell to nothing; it goes up again, and falls over {self.fall.length} steps")
+            self.say(f"the rate fell to nothing; it goes up again, and falls over {self.fall.length} steps")
         self.stepper.set_rate(self.top_rate * self.fall.share(self.steps, self.seconds, limits))
 
     def _window(self, started: float, steps: int) -> tuple[Point, Here]:
@@ -113,12 +111,9 @@ class Run:
     def _claim(self, loss: float, finish: str | None = None) -> None:
         """Write the network as it stands, then say so: what is reported is on disk."""
         wanted = self.wanted.pop(0)
-        path = None
-        if self.folder:
-            path = milestone_path(self.folder, wanted)
-            save_checkpoint(path, self.network, self._about(loss, wanted, finish))
+        path = self.keeper.milestone(self, loss, wanted, finish)
         self.milestones.append(Milestone(wanted, loss, self.steps, self.seconds, path))
-        self._say(f"reached {spell(wanted)} (measured {loss:.2e}){f': {finish}' if finish else ''}")
+        self.say(f"reached {spell(wanted)} (measured {loss:.2e}){f': {finish}' if finish else ''}")
 
     def _finish(self, here: Here) -> None:
         """Solve the last layer exactly, and take as much of the change as each milestone asks for."""
@@ -143,7 +138,7 @@ class Run:
         if self.stepper.forward_precision == "tf32" and point.loss < self.recipe.tf32_until:
             self.stepper.forward_precision = "split"
             self._note_precision(point.loss)
-            self._say(f"forward pass in float32 from here, at {point.loss:.1e}; the backward pass stays in TF32")
+            self.say(f"forward pass in float32 from here, at {point.loss:.1e}; the backward pass stays in TF32")
         if verdict is Verdict.FINE or (verdict is Verdict.PLATEAU and self.fall.length):
             return  # a rate that falls by itself needs no cut
         if verdict is Verdict.COLLAPSED:
@@ -157,7 +152,7 @@ class Run:
         initialise(self.network, self.recipe.seed + self.tries, 1.0 if self.tries % 2 else SHRINK)
         self.top_rate *= 1.0 if self.tries % 2 else CUT  # cuts made before stay made
         self.stepper.restart(self.top_rate)
-        self._say(
+        self.say(
             f"the output collapsed: no better than a constant one ({point.averaged:.1e}); "
             f"started again from other weights, rate {self.top_rate:.1e}"
         )
@@ -170,7 +165,7 @@ class Run:
             self.stepper.set_weights(self.best_weights)
             self.stepper.restart(self.top_rate)
         to = "the averaged" if verdict is Verdict.PLATEAU else "the best"
-        self._say(f"{verdict.value} at {point.loss:.1e}: back to {to} weights, rate cut to {self.top_rate:.1e}")
+        self.say(f"{verdict.value} at {point.loss:.1e}: back to {to} weights, rate cut to {self.top_rate:.1e}")
 
     def _too_slow(self) -> str | None:
         """A rate cut over and over ends somewhere: better said than gone on with for ever."""
@@ -191,10 +186,9 @@ class Run:
         reached = not self.wanted
         goal = "" if reached else f", short of {spell(self.wanted[-1])}"
         why = f"Train loss {loss:.2e} {how} after {self.steps} steps, {self.seconds:.0f} s{goal}."
-        self._say(why)
-        self._save()  # with the weights it had, not the best ones: whoever goes on from here misses no step
-        if self.folder:
-            draw_curve(self.folder, self.watch.history, [m.wanted for m in self.milestones])
+        self.say(why)
+        self.keeper.save(self)  # with the weights it had, not the best ones: whoever goes on from here misses no step
+        self.keeper.draw(self)
         self.stepper.set_weights(best)
         self.network.eval()
         return Training(self.network, loss, self.milestones, reached, why, self.log, self.watch.history)
@@ -206,44 +200,12 @@ class Run:
             return self.best_weights
         return list(load_checkpoint(on_disk.path, self.images.device).network.parameters())
 
-    def _say(self, words: str) -> None:
+    def say(self, words: str) -> None:
         self.log.append(f"[{self.seconds:.1f} s, step {self.steps}] {words}")
 
     def _note_precision(self, loss: float | None) -> None:
         now = {"step": self.steps, "seconds": round(self.seconds, 3), "loss": loss}
         self.precision.append({**now, **self.stepper.precision()})
-
-    def _about(self, loss: float, wanted: float, finish: str | None) -> dict[str, Any]:
-        precision = {"steps": self.precision, "measured": "float32", "finish": "float64" if finish else None}
-        return {
-            "loss": loss, "milestone": wanted, "steps": self.steps, "seconds": round(self.seconds, 3),
-            "recipe": self.recipe.record(), "seed": self.recipe.seed, "data_hash": self.data_hash,
-            "images": len(self.images), "precision": precision, "finish": finish, "log": self.log,
-            **provenance(self.images.device),
-        }  # fmt: skip
-
-    def _save(self) -> None:
-        if not self.folder:
-            return
-        before = time.monotonic()
-        save_run(self.folder, SavedRun.of(self))
-        write_curve(self.folder, self.watch.history)
-        now = time.monotonic()
-        self.next_save = now + _pause(now - before)
-
-    def _resume(self) -> None:
-        """Go on from the state in the folder; milestones already on disk there stay reached."""
-        if self.folder is None:
-            return
-        if saved := load_run(self.folder, self.images.device):
-            saved.restore(self)
-            self._say("resumed")
-        self.milestones = milestones_in(self.folder, identity(self))
-        for m in self.milestones:
-            if m.steps > self.steps:
-                self._say(f"reached {spell(m.wanted)} before it was interrupted, at step {m.steps}")
-        if not saved:
-            save_run(self.folder, SavedRun.start(self))  # also finds out now whether the folder can be written
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,11 +214,6 @@ class Here:
 
     loss: float
     weights: list[Tensor]
-
-
-def _pause(writing: float) -> float:
-    """Seconds between two saves that each take `writing`."""
-    return max(SAVE_SECONDS, writing / SAVE_SHARE)
 
 
 def _or_infinite(loss: float) -> float:

@@ -17,8 +17,7 @@ import torch
 from recollect import InputError, UNet
 from recollect import records as records_module
 from recollect.checkpoints import load_checkpoint, read_tensors, write_tensors
-from recollect.training import MILESTONES, Recipe, Training
-from recollect.training import run as run_module
+from recollect.training import MILESTONES, Recipe, Training, keeping
 from recollect.training.state import FILE, _differences
 from tests.training.small import RECIPE, loss_of, small_images, small_network, train, vector
 
@@ -46,14 +45,7 @@ def kill_at(steps: int) -> Callable[[Any], None]:
 @pytest.fixture
 def saving_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """A state after every window."""
-    monkeypatch.setattr(run_module, "SAVE_SECONDS", -1e9)
-    monkeypatch.setattr(run_module.Run, "_save", _save_now)
-
-
-def _save_now(self: run_module.Run) -> None:
-    if self.folder:
-        run_module.save_run(self.folder, run_module.SavedRun.of(self))
-        self.next_save = 0.0
+    monkeypatch.setattr(keeping, "_pause", lambda _: -1e9)
 
 
 @pytest.mark.usefixtures("saving_always")
@@ -107,7 +99,7 @@ def writes_of(folder: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int | None
 
 @pytest.mark.parametrize("after", [False, True])
 def test_death_at_any_write_loses_nothing(after: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "draw_curve", lambda *_: None)  # it takes longer than all the rest
+    monkeypatch.setattr(keeping, "draw_curve", lambda *_: None)  # it takes longer than all the rest
     whole = train(**QUICK)
     total = writes_of(tmp_path / "whole", monkeypatch, None, after)
     assert total >= 7  # the start, four milestones, the state, the curve
@@ -128,11 +120,11 @@ SCRIPT = """
     from pathlib import Path
     import torch
     torch.set_num_threads(1)
-    from recollect.training import run
+    from recollect.training import keeping
     from tests.training.small import train
     from recollect.training import Recipe
 
-    run.SAVE_SECONDS = 0.05
+    keeping.SAVE_SECONDS = 0.05
     folder = Path(sys.argv[1])
 
     def report(progress):
