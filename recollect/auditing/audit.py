@@ -62,8 +62,10 @@ def audit(
     told = narrate or _silent
     _check_numbers(noise_std, attractors, seed)
     f = model if callable(model) and not isinstance(model, type) else open_model(model)
-    sets, asked, named = plan.read_sets(train, control), plan.read_masks(masks), plan.read_methods(methods)
+    sets, asked = plan.read_sets(train, control), plan.read_masks(masks)
     places = plan.read_places(sets, asked, seed, plan.read_fills(fill))
+    black = any(place.black for place in places)
+    named = plan.read_methods(methods, black=black)
     named = with_prior(named, prior, sets["train"].shape, device_of(f), seed)
     grid = plan.read_grid(f, named, gamma, start, noise_std)
     probe = probe_model(f, sets["train"])
@@ -79,7 +81,7 @@ def audit(
         measurer or (lambda trial, progress: trial.measured(f, progress)), places, chosen, conditions, store, told
     )
     scored = next(p.images for p in places if p.set == "train")
-    found = _checks(probe.deterministic, facts["model"], scored, len(sets.get("control", ())), twins, records)
+    found = _checks(probe.deterministic, facts["model"], scored, black, len(sets.get("control", ())), twins, records)
     rows, check = _attractors(f, scored[:attractors], conditions, records, store, told) if attractors else (None, None)
     found += [check] if check else []
     found += [checks.check_prior(facts["prior"])] if facts["prior"] else []
@@ -156,7 +158,7 @@ def _facts(
 
 
 def _checks(
-    deterministic: bool, model: Mapping[str, Any], train: Images, control: int, twins: Duplicates,
+    deterministic: bool, model: Mapping[str, Any], train: Images, black: bool, control: int, twins: Duplicates,
     records: Sequence[Record],
 ) -> list[checks.Check]:  # fmt: skip
     found = [
@@ -166,7 +168,7 @@ def _checks(
         checks.check_control(control or None),
         checks.check_overlap(len(twins.across), control) if control else None,
         checks.check_duplicates(len(twins.inside), twins.train_count),
-        checks.check_black(train),
+        checks.check_black(train) if black else None,
         checks.check_zero_rule(records),
         checks.check_stops(records),
         checks.check_float32_floor(records, model["rounding"]),

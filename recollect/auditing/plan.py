@@ -17,6 +17,7 @@ from recollect.degradation import (
     SIX,
     Degradation,
     Erasure,
+    Filled,
     Start,
     all_erased,
     degradation,
@@ -41,6 +42,11 @@ class Place:
     mask: str
     images: Images
     truth: Degradation
+
+    @property
+    def black(self) -> bool:
+        """Whether erased pixels are zero, so that the zeros of an image may give the mask away."""
+        return isinstance(self.truth, Erasure) and not isinstance(self.truth, Filled)
 
 
 @dataclass(frozen=True)
@@ -167,10 +173,10 @@ def papers_blind(layers: int | None, activation: str, noise_std: float = 0.0) ->
     return Blind(gamma=0.1 if careful else 0.5, start=half_kept)
 
 
-def read_methods(methods: Any) -> dict[str, Any]:
+def read_methods(methods: Any, *, black: bool = True) -> dict[str, Any]:
     """Methods by name: an object, or the name of one that settings are still to be chosen for.
 
-    The zero rule always stands beside blind: it is the baseline that a sceptic asks for.
+    Where erased pixels are `black` the zero rule stands beside blind: it is the baseline that a sceptic asks for.
     """
     pairs = list(methods.items()) if isinstance(methods, Mapping) else [(None, m) for m in _split(methods)]
     chosen: dict[str, Any] = {}
@@ -180,7 +186,7 @@ def read_methods(methods: Any) -> dict[str, Any]:
         if name in chosen:
             raise InputError(f"There are two methods called {name!r}; leave one out, or give a dict that names them.")
         chosen[name] = method
-        if method == "blind" and not any(m == "zero-rule" for _, m in pairs):
+        if black and method == "blind" and not any(m == "zero-rule" for _, m in pairs):
             chosen["zero-rule"] = "zero-rule"
     if not chosen:
         raise InputError("At least one method is needed, for example blind.")

@@ -40,12 +40,10 @@ class Measure:
     def __call__(self, budget: Budget) -> Iterator[Task]:
         results = self.bench.results
         pending = [cell for cell in self.cells if results.missing(cell)]
-        trained = (results.training(self.fit) or {"finished": False})["finished"]
-        needed = self.shown or any(cell.sees_network for cell in pending) or not (pending or trained)  # the weights are
-        if not pending and not needed:
+        if not pending and not self._wants_weights(pending):
             return
         sets = {part: Shared(partial(self.bench.images, self.fit, part)) for part in ("train", "control")}
-        if needed and not finished(self.bench, self.fit):
+        if self._wants_weights(pending) and not finished(self.bench, self.fit):
             yield training(self.bench, self.fit, sets["train"], budget)
         fresh = [cell for cell in _in_reach(self.bench, pending) if not results.has(cell)]
         once = {cell.key: cell for cell in fresh}.values()  # the generic method's record serves every loss
@@ -57,6 +55,14 @@ class Measure:
                 seen_by = network if some[0].sees_network else None
                 inputs = (some, seen_by, sets["train"], sets[some[0].set], self.bench.device)
                 yield Task(name, measure, inputs, self._keep)
+
+    def _wants_weights(self, pending: Sequence[Cell]) -> bool:
+        """For pictures, for cells, or because the training itself is what was asked for."""
+        if self.shown or any(cell.sees_network for cell in pending):
+            return True
+        facts = self.bench.results.training(self.fit)
+        asked_for = not self.cells or any(cell.sees_network for cell in self.cells)
+        return asked_for and not (facts and facts["finished"])
 
     def _keep(self, records: Sequence[Record]) -> str:
         for record in records:
@@ -72,7 +78,8 @@ def measure(
     They are recovered as one batch: the few images of each that take many rounds then keep a GPU busy together.
     """
     images = cells[0].fit.images.chosen(images)
-    f, method, size = network and network.to(device), cells[0].settled_method(device), len(images)
+    f = None if network is None else network.to(device)
+    method, size = cells[0].settled_method(device), len(images)
     seen = [cell.observe(images) for cell in cells]
     all_seen = Observation(
         torch.cat([s.y for s in seen]), Degradation.join([s.truth.expand(s.y) for s in seen]), seen[0].noise_std
@@ -80,7 +87,8 @@ def measure(
     began = time.monotonic()
     found = recover(method, f, all_seen)
     seconds = time.monotonic() - began
-    about = {**(_about(f, train, device) if f else provenance(device)), "images": {"hash": images.hash, "count": size}}
+    seen_by = provenance(device) if f is None else _about(f, train, device)
+    about = {**seen_by, "images": {"hash": images.hash, "count": size}}
     return [
         record_of(
             found[i * size : (i + 1) * size], images, seen[i], method, cell.identity, cell.settings, about,

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 
 READS_BACK = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 COPIES = {torch.ops.aten._to_copy, torch.ops.aten.copy_}
-LAUNCHING = 0.6  # a step that the host is done with in less than this share of its time keeps the device busy alone
+LAUNCHING = 0.6  # where launching takes less than this share of a step's time, the device is what is waited for
 
 note = logging.getLogger(__name__).info
 
@@ -38,8 +38,9 @@ class Graphs:
         self.forget()
 
     def size_for(self, images: int) -> int:
-        """The batch size that these images are filled up to: at most a sixteenth more, or eight."""
-        if not self._usable or images >= self._large:
+        """The batch size that these images are filled up to: at most a sixteenth more, or eight. Also where no graph is
+        used: how long a step takes must not decide its size, and with it the last bits."""
+        if not self._usable:
             return images
         unit = max(8, 2 ** (images.bit_length() - 1) // 16)
         return -(-images // unit) * unit
@@ -82,12 +83,12 @@ class Graphs:
 
     def _keeps_busy(self, step: Callable[[], None]) -> bool:
         """Take a step; whether the device works on it for long after the host has launched it all."""
-        torch.cuda.synchronize(self._device)
+        torch.cuda.current_stream(self._device).synchronize()
         began = time.perf_counter()
         with self._aside():
             step()
         launched = time.perf_counter()
-        torch.cuda.synchronize(self._device)
+        self._stream.synchronize()
         return launched - began < LAUNCHING * (time.perf_counter() - began)
 
     def _capture(self, step: Callable[[], None], state: Tensor, before: Tensor) -> None:
@@ -128,9 +129,11 @@ class Graphs:
     def _aside(self) -> Iterator[None]:
         """On a stream of its own, as captures have to be, in order with what comes before and after."""
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(self._stream):
-            yield
-        torch.cuda.current_stream(self._device).wait_stream(self._stream)
+        try:
+            with torch.cuda.stream(self._stream):
+                yield
+        finally:
+            torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
 _streams = threading.local()

@@ -291,6 +291,8 @@ def test_a_blur_is_recovered_and_has_no_mask_to_agree_on(tmp_path: Path) -> None
         for method in ("blind", "refined", "known"):
             assert found.rate("train", name, method).value == 1
         assert found.record("train", name, "blind").mask_accuracy is None
+    assert found.methods == ["blind", "refined", "known"]  # nothing is black, so no rule for zeros is beside blind
+    assert not {"black", "zero-rule"} & {check.name for check in found.checks}
     assert (tmp_path / "report.html").exists()
     again = small_audit(**options, methods="blind,refined,known", out=tmp_path)
     assert [r.key for r in again.records] == [r.key for r in found.records]

@@ -157,6 +157,8 @@ def test_the_zero_rule_always_stands_beside_blind() -> None:
     assert list(plan.read_methods("zero-rule, blind")) == ["zero-rule", "blind"]
     assert list(plan.read_methods("iterate")) == ["iterate"]
     assert list(plan.read_methods({"mine": "blind"})) == ["mine", "zero-rule"]
+    assert list(plan.read_methods("blind,known", black=False)) == ["blind", "known"]
+    assert list(plan.read_methods("blind,zero-rule", black=False)) == ["blind", "zero-rule"]
 
 
 def test_named_methods_get_the_settings_and_noise_is_not_pasted() -> None:

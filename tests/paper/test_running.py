@@ -89,8 +89,11 @@ def test_the_generic_method_needs_no_weights(tmp_path: Path, monkeypatch: pytest
         experiment(), cells=lambda _: [Cell(FIT, loss, "train", "block", "ddnm") for loss in FIT.milestones]
     )
     told: list[str] = []
-    assert run([generic], SMALL, bench(tmp_path), tell=told.append)
-    assert [line.split(":")[0] for line in told[:-1]] == ["made4 train block ddnm"]  # one for all losses
+    for folder in (tmp_path, tmp_path / "untrained", tmp_path / "untrained"):
+        folder.mkdir(exist_ok=True)
+        assert run([generic], SMALL, bench(folder), tell=told.append)
+    assert not any("trained" in line for line in told)
+    assert [line.split(":")[0] for line in told if "accurate" in line] == ["made4 train block ddnm"] * 2
     assert not (tmp_path / "work").exists()
     record = read_record(next((tmp_path / "results" / "cells").glob("*ddnm*")))
     assert not {"train_loss", "model"} & set(record.provenance)
