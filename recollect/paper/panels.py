@@ -62,7 +62,8 @@ def against_loss(results: Results, cells: Iterable[Cell], read: Reading) -> Pane
             else:
                 level[cell.method] = read(record)
     losses = {dot.x for dots in lines.values() for dot in dots}
-    lines |= {method: [Dot(loss, *value) for loss in losses] for method, value in level.items()}
+    if losses:
+        lines |= {method: [Dot(loss, *value) for loss in losses] for method, value in level.items()}
     return Panel({method: sorted(dots, key=lambda dot: -dot.x) for method, dots in lines.items()})
 
 

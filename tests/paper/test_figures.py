@@ -51,6 +51,15 @@ def test_what_has_no_record_is_left_out_and_nothing_at_all_is_said(tmp_path: Pat
     assert drawn(accurate.EXPERIMENT, tmp_path)
 
 
+def test_a_network_of_which_only_the_generic_method_is_recorded_is_left_out(tmp_path: Path) -> None:
+    cells = accurate.EXPERIMENT.cells(SMALL)
+    made_up(bench(tmp_path).results, [c for c in cells if c.fit.kind == "fc10" or c.method == "ddnm"], ERRORS)
+    pictures = [path.read_text() for path in drawn(accurate.EXPERIMENT, tmp_path) if path.suffix == ".svg"]
+    assert any("FC-10 LReLU" in picture for picture in pictures)
+    assert not any("U-Net" in picture for picture in pictures)
+    assert "U-Net LReLU" not in table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
+
+
 def test_the_rates_in_a_table_are_those_of_the_records(tmp_path: Path) -> None:
     made_up(bench(tmp_path).results, accurate.EXPERIMENT.cells(SMALL), ERRORS)
     text = table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
