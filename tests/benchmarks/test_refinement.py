@@ -1,14 +1,11 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from benchmarks import methods_figure, refinement
-from recollect import Blind, FullyConnected, Images, audit
-from tests.planted import Memorizer
+from benchmarks import refinement
+from recollect import Blind, FullyConnected
 
 
 @pytest.mark.slow
@@ -40,17 +37,3 @@ def test_anderson_mixes_to_the_fixed_point_of_a_linear_map() -> None:
         state = following
     expected = torch.linalg.solve(torch.eye(2) - matrix, offset)
     assert torch.allclose(refinement._mixed(states, moves)[0], expected, rtol=1e-2)
-
-
-def test_the_figure_is_drawn_from_records(tmp_path: Path) -> None:
-    images = Images(torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
-    audit(
-        Memorizer(images.pixels), train=images, masks="half", fill="zero,noise", methods="blind,known", gamma=0.5,
-        start="half_kept", out=tmp_path / "audit",
-    )  # fmt: skip
-    drawing = tmp_path / "figures" / "methods.svg"
-    command = [sys.executable, methods_figure.__file__, str(tmp_path / "audit"), str(drawing)]
-    subprocess.run(command, check=True)
-    text = drawing.read_text()
-    assert "<svg" in text
-    assert "erased pixels hold noise" in text  # matplotlib names each text in a comment
