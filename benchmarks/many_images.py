@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.03)
     parser.add_argument("--batch", type=int, default=COUNT // 2)
     parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--decay", type=float, default=0.0, help="of the weights, by the rate")
     parser.add_argument("--cosine", action="store_true", help="the rate falls along a cosine, not a line")
     given = parser.parse_args()
     optimizers.STEPS = optimizers.WIDE_STEPS  # as at full size, where all matrices are wide
@@ -57,7 +58,7 @@ def main() -> None:
     network = FullyConnected((3, SIDE, SIDE), layers=20, width=given.width, last_width=given.last_width)
     recipe = Recipe(
         given.optimizer, rate=given.rate, batch=given.batch, fall=given.steps, straight=not given.cosine,
-        finish_from=None,
+        finish_from=None, decay=given.decay,
     )  # fmt: skip
     done = train_to_loss(network, Images.of(train), 1e-6, (), recipe=recipe, max_steps=given.steps, device="cpu")
     print(f"width {given.width} and {given.last_width}: floor {floor_of(train, given.last_width):.1e}, {done.why}")

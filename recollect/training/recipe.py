@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import nn
 
 from recollect.errors import InputError
 
-MUON_RATE = 0.01
-CONVOLUTIONAL_MUON_RATE = 0.02
-MANY_MUON_RATE = 0.03  # fully connected, more images than the width
-CONVOLUTIONAL_MUON_DECAY = 0.2  # bounds the weights, and with them the Jacobian: memory that recovery can reach
-FALL = 60_000  # of convolutional networks, to the last decades
-MANY_FALL = 900  # of fully connected ones with many images: a first fall, and twice as long each time it is not enough
 LATER = {"decay": 0.0, "straight": False}  # settings that runs from before them do not name
 ADAM_RATE_TIMES_WIDTH = 0.4
+
+
+class Kind(NamedTuple):
+    """What suits a kind of network."""
+
+    muon_rate: float
+    muon_decay: float  # bounds the weights, and with them the Jacobian: memory that recovery can reach
+    fall: int | None  # steps over which the rate falls; twice as many each time it was not enough
+    batch: int  # of sets with more images than `at_once`; smaller ones leave noise
+    at_once: int
+
+
+CONVOLUTIONAL = Kind(muon_rate=0.02, muon_decay=0.2, fall=60_000, batch=128, at_once=256)
+FEW = Kind(muon_rate=0.01, muon_decay=0.0, fall=None, batch=12_500, at_once=12_500)  # fully connected
+MANY = Kind(muon_rate=0.03, muon_decay=0.15, fall=900, batch=12_500, at_once=12_500)  # more images than the width
 
 
 @dataclass(frozen=True)
@@ -41,20 +50,21 @@ class Recipe:
         """The defaults by kind of network: Muon at a falling rate for convolutional ones, whose last decades are badly
         conditioned, and for more images than a layer has features; Adam for the others, lower the wider they are.
         Batches only for sets too large for one."""
-        convolutional = any(isinstance(m, nn.Conv2d) for m in network.modules())
         width = min((m.out_features for m in network.modules() if isinstance(m, nn.Linear)), default=1024)
-        many = not convolutional and images > width
-        optimizer = optimizer or ("muon" if convolutional or many else "adam")
-        muon_rate = CONVOLUTIONAL_MUON_RATE if convolutional else MANY_MUON_RATE if many else MUON_RATE
-        rate = muon_rate if optimizer == "muon" else min(1e-3, ADAM_RATE_TIMES_WIDTH / width)
-        fall = FALL if convolutional else MANY_FALL if many else None
-        batch, at_once = (128, 256) if convolutional else (12_500, 12_500)  # small batches leave noise
+        convolutional = any(isinstance(m, nn.Conv2d) for m in network.modules())
+        kind = CONVOLUTIONAL if convolutional else MANY if images > width else FEW
+        optimizer = optimizer or ("adam" if kind is FEW else "muon")
+        by_muon = optimizer == "muon"
         return cls(
-            optimizer=optimizer, rate=rate, batch=batch if images > at_once else None,
-            fall=fall, straight=many, seed=seed,
-            decay=CONVOLUTIONAL_MUON_DECAY if convolutional and optimizer == "muon" else 0.0,
-            finish_from=None if many else cls.finish_from,  # a wide last layer could, and would forget what it holds
-        )  # fmt: skip
+            optimizer=optimizer,
+            rate=kind.muon_rate if by_muon else min(1e-3, ADAM_RATE_TIMES_WIDTH / width),
+            decay=kind.muon_decay if by_muon else 0.0,
+            batch=kind.batch if images > kind.at_once else None,
+            fall=kind.fall,
+            straight=kind is MANY,
+            finish_from=None if kind is MANY else cls.finish_from,  # a wide last layer would forget what it holds
+            seed=seed,
+        )
 
     def __post_init__(self) -> None:
         if self.optimizer not in ("adam", "muon"):

@@ -26,8 +26,9 @@ def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
 
 def test_more_images_than_the_width_are_learned_by_muon_in_large_batches() -> None:
     fc, unet = FullyConnected((1, 4, 4), layers=3, width=16), UNet(widths=(4, 8))
-    assert Recipe.for_network(fc, 17) == Recipe("muon", rate=0.03, fall=900, straight=True, finish_from=None)
-    assert Recipe.for_network(fc, 17, "adam") == Recipe("adam", rate=1e-3, fall=900, straight=True, finish_from=None)
+    slow = Recipe("adam", rate=1e-3, fall=900, straight=True, finish_from=None)
+    assert Recipe.for_network(fc, 17, "adam") == slow
+    assert Recipe.for_network(fc, 17) == replace(slow, optimizer="muon", rate=0.03, decay=0.15)
     assert [Recipe.for_network(fc, n).batch for n in (12_500, 12_501, 25_000)] == [None, 12_500, 12_500]
     assert [Recipe.for_network(unet, n).batch for n in (256, 257)] == [None, 128]
 
