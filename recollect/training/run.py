@@ -25,7 +25,7 @@ from recollect.training.recipe import Recipe
 from recollect.training.schedule import Fall
 from recollect.training.stepper import Stepper
 
-WINDOW = 50  # steps between two looks at the loss
+WINDOW, LOOKS = 50, 200  # steps between two looks at the loss at first; later a LOOKS-th of all that are behind
 
 
 class Run:
@@ -68,7 +68,8 @@ class Run:
             if stop := limits.reached(self.seconds, self.steps) or self._too_slow():
                 return self._end(stop)
             self._set_rate(limits)
-            point, here = self._window(started, int(min(WINDOW, limits.steps - self.steps)))
+            window = max(WINDOW, self.steps // LOOKS)
+            point, here = self._window(started, int(min(window, limits.steps - self.steps)))
             self._take_milestones(here)
             if self.wanted and here.loss <= self.finish_from:
                 self._finish(here)
