@@ -20,7 +20,7 @@ METHODS = ("iterate", "blind", "known")
 BEYOND = ("refined", "known-400")  # not the paper's
 EVERY = (*METHODS, *BEYOND)  # that sees a network
 NETWORKS = (("fc10", "lrelu"), ("fc10", "prelu"), ("unet", "lrelu"), ("unet", "prelu"), ("unet", "softplus"))
-# The paper does not name its optimizer, and it changes what is memorized: each network is shown for both.
+# The paper does not name its optimizer, and it changes what is memorized: each kind of network is shown for both.
 USUAL = {"fc10": "adam", "fc20": "adam", "unet": "muon"}
 OTHER = {"fc10": "muon", "fc20": "muon", "unet": "adam"}
 
@@ -28,7 +28,9 @@ OTHER = {"fc10": "muon", "fc20": "muon", "unet": "adam"}
 def fits(scale: Scale, kinds: Iterable[str] = ("fc10", "unet")) -> list[Fit]:
     """The paper's networks, first with the optimizer that suits them, then with the other."""
     chosen = [(kind, activation) for kind, activation in NETWORKS if kind in kinds]
-    return [scale.perfect(kind, act, by[kind]) for by in (USUAL, OTHER) for kind, act in chosen]
+    both = [(kind, activation) for kind, activation in chosen if activation in scale.by_both[kind]]
+    usual = [scale.perfect(kind, activation, USUAL[kind]) for kind, activation in chosen]
+    return usual + [scale.perfect(kind, activation, OTHER[kind]) for kind, activation in both]
 
 
 def cells(scale: Scale) -> list[Cell]:

@@ -24,6 +24,7 @@ class Scale:
     many_width: Mapping[str, int | tuple[int, ...]]
     seconds: Mapping[str, float]  # to train a kind of network to perfect fit
     many_seconds: Mapping[str, float]
+    by_both: Mapping[str, tuple[str, ...]]  # activations that are trained by the other optimizer too
     masks: tuple[str, ...] = SIX_MASKS
     table_masks: tuple[str, ...] = ("block", "half", "stripes")  # of the two tables, whose masks are not known
     patience: float = 1.0  # a training may take so many times the seconds that it should
@@ -65,6 +66,7 @@ SMALL = Scale(
     many_width={"fc20": 128, "unet": (32, 64)},
     seconds={"fc10": 20, "fc20": 30, "unet": 20},
     many_seconds={"fc20": 30, "unet": 20},
+    by_both={"fc10": ("lrelu", "prelu"), "unet": ("lrelu", "prelu", "softplus")},
     patience=4,
 )
 SMALL_REAL = replace(  # the same sizes with real data, where --data says where it is
@@ -80,6 +82,7 @@ FULL = Scale(
     many_width={"fc20": (5120, 26_624), "unet": (64, 128, 256, 512)},
     seconds={"fc10": 60, "fc20": 180, "unet": 240},
     many_seconds={"fc20": 500, "unet": 120},
+    by_both={"fc10": ("lrelu", "prelu"), "unet": ("softplus",)},
 )
 
 
