@@ -94,9 +94,7 @@ def list_command(options: Options) -> int:
     bench, scale = options.bench, options.sizes
     for experiment in EXPERIMENTS.values():
         work = gather([experiment], scale)
-        cells = {
-            cell.key: cell for some in work.values() for cell in some
-        }.values()  # one of the generic method for all
+        cells = {cell.key: cell for some in work.values() for cell in some}.values()  # the generic ones are shared
         records = [record for cell in cells if (record := bench.results.best_of(cell))]
         trainings = [facts for fit in work if (facts := bench.results.training(fit))]
         spent = sum(record.seconds for record in records), sum(facts["seconds"] for facts in trainings)

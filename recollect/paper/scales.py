@@ -15,7 +15,7 @@ SIX_MASKS = ("block", "half", "scatter", "frame", "stripes", "dust")
 
 @dataclass(frozen=True)
 class Scale:
-    """All sizes of the experiments; nothing else tells one scale from another."""
+    """All sizes of the experiments, and which are trained twice; nothing else tells one scale from another."""
 
     name: str
     few: Mapping[str, ImageSet]  # by kind of network, for perfect fit
