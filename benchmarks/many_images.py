@@ -17,6 +17,7 @@ from recollect.degradation import mask
 from recollect.recovery import Blind, KnownMask
 from recollect.scoring import Score
 from recollect.training import Recipe, optimizers
+from recollect.training.recipe import MANY
 
 SIDE, COUNT, JUDGED = 8, 390, 60
 
@@ -47,10 +48,10 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=80)
     parser.add_argument("--last-width", type=int, default=416)
     parser.add_argument("--optimizer", default="muon")
-    parser.add_argument("--rate", type=float, default=0.03)
+    parser.add_argument("--rate", type=float, default=MANY.muon_rate)
     parser.add_argument("--batch", type=int, default=COUNT // 2)
     parser.add_argument("--steps", type=int, default=800)
-    parser.add_argument("--decay", type=float, default=0.0, help="of the weights, by the rate")
+    parser.add_argument("--decay", type=float, default=MANY.muon_decay, help="of the weights, by the rate")
     parser.add_argument("--cosine", action="store_true", help="the rate falls along a cosine, not a line")
     given = parser.parse_args()
     optimizers.STEPS = optimizers.WIDE_STEPS  # as at full size, where all matrices are wide

@@ -27,6 +27,8 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="pack the records into this folder")
     options = parser.parse_args()
     records = read_records(options.audit / "cells")
+    if not records:
+        parser.error(f"there are no records in {options.audit / 'cells'}")
     draw(records, options.drawing)
     print(table(records))
     for record in records if options.keep else ():
@@ -40,9 +42,11 @@ def table(records: Iterable[Record]) -> str:
         rates.setdefault((place_of(record)[1], str(record.cell["method"])), []).append(record.score.accurate.value)
     rows = []
     for fill in FILLS:
-        means = [rates[fill, method] for method in COLOURS if (fill, method) in rates]
-        row = [fill or "zero", *(f"{100 * sum(values) / len(values):.1f}" for values in means)]
-        rows += [row] if means else []
+        if not any(found == fill for found, _ in rates):
+            continue
+        means = [rates.get((fill, method)) for method in COLOURS]
+        shown = [f"{100 * sum(values) / len(values):.1f}" if values else "-" for values in means]
+        rows.append([fill or "zero", *shown])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -64,8 +64,8 @@ def audit(
     f = model if callable(model) and not isinstance(model, type) else open_model(model)
     sets, asked = plan.read_sets(train, control), plan.read_masks(masks)
     places = plan.read_places(sets, asked, seed, plan.read_fills(fill))
-    black = any(place.black for place in places)
-    named = plan.read_methods(methods, black=black)
+    black = {place.mask for place in places if place.black}
+    named = plan.read_methods(methods, black=bool(black))
     named = with_prior(named, prior, sets["train"].shape, device_of(f), seed)
     grid = plan.read_grid(f, named, gamma, start, noise_std)
     probe = probe_model(f, sets["train"])
@@ -158,7 +158,7 @@ def _facts(
 
 
 def _checks(
-    deterministic: bool, model: Mapping[str, Any], train: Images, black: bool, control: int, twins: Duplicates,
+    deterministic: bool, model: Mapping[str, Any], train: Images, black: Set[str], control: int, twins: Duplicates,
     records: Sequence[Record],
 ) -> list[checks.Check]:  # fmt: skip
     found = [
@@ -169,7 +169,7 @@ def _checks(
         checks.check_overlap(len(twins.across), control) if control else None,
         checks.check_duplicates(len(twins.inside), twins.train_count),
         checks.check_black(train) if black else None,
-        checks.check_zero_rule(records),
+        checks.check_zero_rule([record for record in records if record.cell["mask"] in black]),
         checks.check_stops(records),
         checks.check_float32_floor(records, model["rounding"]),
     ]

@@ -92,6 +92,7 @@ def page_tables(results: Path = RESULTS) -> dict[str, str]:
 def list_command(options: Options) -> int:
     """Each experiment: what it shows, what of it is recorded, the seconds that took, what is missing."""
     bench, scale = options.bench, options.sizes
+    say(f"scale {scale.name}, records in {bench.results.folder}")
     for experiment in EXPERIMENTS.values():
         work = gather([experiment], scale)
         cells = {cell.key: cell for some in work.values() for cell in some}.values()  # the generic ones are shared

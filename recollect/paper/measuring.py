@@ -62,7 +62,7 @@ class Measure:
             return True
         facts = self.bench.results.training(self.fit)
         asked_for = not self.cells or any(cell.sees_network for cell in self.cells)
-        return asked_for and not (facts and facts["finished"])
+        return not pending and asked_for and not (facts and facts["finished"])
 
     def _keep(self, records: Sequence[Record]) -> str:
         for record in records:

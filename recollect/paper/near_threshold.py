@@ -8,6 +8,7 @@ import numpy as np
 
 from recollect.auditing import recover
 from recollect.auditing.pictures import set_pictures
+from recollect.errors import InputError
 from recollect.images import Images
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.fitting import Bench
@@ -23,7 +24,7 @@ SEARCHED, SHOWN = 1000, 8
 
 
 def fit(scale: Scale) -> Fit:
-    return scale.moderate("fc20", "lrelu", "adam")
+    return scale.moderate("fc20", "lrelu", "muon")
 
 
 def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
@@ -38,6 +39,8 @@ def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
         chosen = below[np.argsort(-errors[below])][:SHOWN]
         originals, recovered = (_colours(pixels) for pixels in (images[chosen], Images(estimate[chosen])))
         found += list(zip(errors[chosen], originals, recovered, strict=True))
+    if not found:
+        raise InputError(f"No image is recovered with an error below {APPROXIMATE:g}: there is nothing to show.")
     found = sorted(found, key=lambda one: -one[0])[:SHOWN]
     error, original, recovered = (np.stack([one[i] for one in found]) for i in range(3))
     return {"mse": error, "original": original, "recovered": recovered}

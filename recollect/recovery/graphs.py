@@ -38,8 +38,8 @@ class Graphs:
         self.forget()
 
     def size_for(self, images: int) -> int:
-        """The batch size that these images are filled up to: at most a sixteenth more, or eight. Also where no graph is
-        used: how long a step takes must not decide its size, and with it the last bits."""
+        """The batch size that these images are filled up to: at most a sixteenth more, or eight. Also where they are
+        too many for a graph: how long a step takes must not decide its size, and with it the last bits."""
         if not self._usable:
             return images
         unit = max(8, 2 ** (images.bit_length() - 1) // 16)

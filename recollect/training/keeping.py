@@ -23,12 +23,12 @@ DISK = 1e9  # bytes a second, to guess what the first state will take
 class Keeper:
     """Writes for a run and reads what an earlier one left; without a folder it does nothing."""
 
-    def __init__(self, folder: Path | None, size: int) -> None:
+    def __init__(self, folder: Path | None, state_bytes: int) -> None:
         self.folder = folder
-        self._next_save = time.monotonic() + _pause(size / DISK)
+        self._next_save = time.monotonic() + _pause(state_bytes / DISK)
 
     def resume(self, run: Run) -> list[Milestone]:
-        """Put the run where the state in the folder was; the milestones on disk there stay reached."""
+        """Put the run where the state in the folder was, or claim the folder; milestones on disk there stay reached."""
         if self.folder is None:
             return []
         if saved := load_run(self.folder, run.images.device):

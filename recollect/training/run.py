@@ -25,7 +25,9 @@ from recollect.training.recipe import Recipe
 from recollect.training.schedule import Fall
 from recollect.training.stepper import Stepper
 
-WINDOW, LOOKS = 50, 200  # steps between two looks at the loss at first; later a LOOKS-th of all that are behind
+WINDOW, LOOKS = 50, 200  # steps between two looks at the loss at first; later a LOOKS-th of all that are behind ...
+NEAR = 3.0  # ... but where the loss is within this factor of the next milestone
+ROOM = 0.5  # a rate that fell goes up again while less than this share of a limit is used
 
 
 class Run:
@@ -47,8 +49,8 @@ class Run:
         self.told = 0  # lines of the log that were reported
         self.steps, self.seconds, self.tries = 0, 0.0, 0
         self.wanted: list[float] = []
-        state = 4 * sum(w.nbytes for w in self.stepper.weights)  # weights, average, best, momentum
-        self.keeper = Keeper(folder, state)
+        state_bytes = 4 * sum(w.nbytes for w in self.stepper.weights)  # weights, average, best, momentum
+        self.keeper = Keeper(folder, state_bytes)
         self.best_loss, self.best_weights = math.inf, [w.detach().clone() for w in self.stepper.weights]
         self.precision: list[dict[str, Any]] = []  # what ran in which precision, from which step on
         self._note_precision(None)
@@ -68,8 +70,7 @@ class Run:
             if stop := limits.reached(self.seconds, self.steps) or self._too_slow():
                 return self._end(stop)
             self._set_rate(limits)
-            window = max(WINDOW, self.steps // LOOKS)
-            point, here = self._window(started, int(min(window, limits.steps - self.steps)))
+            point, here = self._window(started, limits)
             self._take_milestones(here)
             if self.wanted and here.loss <= self.finish_from:
                 self._finish(here)
@@ -80,16 +81,19 @@ class Run:
         return self._end("reached")
 
     def _set_rate(self, limits: Limits) -> None:
-        """Follow the fall of the rate; start another when it ended and the goal is still ahead."""
-        if self.fall.over(self.steps):
+        """Follow the fall of the rate; start another when it ended, the goal is still ahead and there is time."""
+        if self.fall.over(self.steps) and limits.used(self.seconds, self.steps) < ROOM:
             self.fall = self.fall.again(self.steps)
             self.say(f"the rate fell to nothing; it goes up again, and falls over {self.fall.length} steps")
         self.stepper.set_rate(self.top_rate * self.fall.share(self.steps, self.seconds, limits))
 
-    def _window(self, started: float, steps: int) -> tuple[Point, Here]:
+    def _window(self, started: float, limits: Limits) -> tuple[Point, Here]:
         """Some steps, and a look at where they led: the better of weights and average, each measured."""
-        loss = self.stepper.run(steps)
-        self.steps += steps
+        near = self.best_loss < NEAR * self.wanted[0]
+        steps = WINDOW if near else max(WINDOW, self.steps // LOOKS)
+        before = self.stepper.steps
+        loss = self.stepper.run(int(min(steps, limits.steps - self.steps)), until=started + limits.seconds)
+        self.steps += self.stepper.steps - before
         averaged = self.stepper.measure(averaged=True, precision=self.stepper.measuring_precision)
         here = Here(averaged, self.stepper.average)
         if loss < averaged:  # the mean over a window does not tell how good the weights at its end are

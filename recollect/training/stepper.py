@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Literal
@@ -58,18 +59,21 @@ class Stepper:
         self.rate = rate
         self.optimizer.set_rate(rate)
 
-    def run(self, steps: int) -> float:
-        """Take some steps; returns the geometric mean of their losses (NaN if one was not finite)."""
+    def run(self, steps: int, until: float = math.inf) -> float:
+        """Take some steps, fewer where the clock passes `until`; returns the geometric mean of their losses (NaN if one
+        was not finite)."""
         self._log_loss.zero_()
-        for _ in range(steps):
+        taken = 0
+        while taken < steps and (not taken or time.monotonic() < until):
             if self._partial:
                 self._draw_batch()
             if self.images.is_cuda:
                 self._graph().replay()
             else:
                 self._step()
-        self.steps += steps
-        mean = float(self._log_loss) / steps
+            taken += 1
+        self.steps += taken
+        mean = float(self._log_loss) / taken
         return math.exp(mean) if mean < math.inf else math.nan  # minus infinity is a perfect fit
 
     @torch.no_grad()

@@ -283,6 +283,13 @@ def test_fills_stand_beside_the_zero_filled_masks() -> None:
     assert found.facts["settings"]["masks"]["blur:1"] == "blurred by a Gaussian of 1 pixels"
 
 
+def test_the_rule_for_zeros_is_judged_where_erased_pixels_are_black() -> None:
+    stored = load("photos?count=8&size=16")
+    options = {"model": Memorizer(stored.pixels), "given": stored, "control": None, "methods": "blind,known"}
+    alone, beside = (small_audit(**options, masks=masks) for masks in ("block", "block,blur:2"))
+    assert check(beside, "zero-rule").sentence == check(alone, "zero-rule").sentence
+
+
 def test_a_blur_is_recovered_and_has_no_mask_to_agree_on(tmp_path: Path) -> None:
     stored = load("photos?count=8&size=16")
     options = {"model": Memorizer(stored.pixels), "given": stored, "control": None, "masks": "blur:1,coarse:2"}

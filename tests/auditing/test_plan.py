@@ -152,7 +152,7 @@ def test_a_start_that_is_none_is_refused() -> None:
 # --- methods
 
 
-def test_the_zero_rule_always_stands_beside_blind() -> None:
+def test_the_zero_rule_stands_beside_blind_where_erased_pixels_are_black() -> None:
     assert list(plan.read_methods(["known", "blind", "iterate"])) == ["known", "blind", "zero-rule", "iterate"]
     assert list(plan.read_methods("zero-rule, blind")) == ["zero-rule", "blind"]
     assert list(plan.read_methods("iterate")) == ["iterate"]

@@ -92,6 +92,12 @@ def test_the_scales_differ_in_sizes_alone() -> None:
         assert len(experiment.fits(SMALL)) == len(experiment.fits(same))
 
 
+def test_very_many_images_are_trained_by_muon_alone() -> None:
+    fits = {fit for experiment in EXPERIMENTS.values() for fit in experiment.fits(FULL)}
+    fits |= {e.pictures.fit(FULL) for e in EXPERIMENTS.values() if e.pictures}
+    assert {fit.optimizer for fit in fits if fit.images.count == 25_000} == {"muon"}
+
+
 def test_the_sizes_of_the_paper() -> None:
     sizes = {fit.images.name: fit.milestones[-1] for e in EXPERIMENTS.values() for fit in e.fits(FULL)}
     assert sizes == {"tiny600": 1e-8, "svhn50": 1e-8, "tiny25000": 1e-4, "cifar1000": 1e-4}

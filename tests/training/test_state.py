@@ -173,6 +173,13 @@ def test_really_killed_it_resumes_and_loses_nothing_that_was_reported(tmp_path: 
     assert not list(tmp_path.glob(".*"))  # nothing half-written stays
 
 
+def test_the_first_state_of_a_large_run_waits_until_writing_it_is_a_small_share(tmp_path: Path) -> None:
+    now = time.monotonic()
+    small, large = keeping.Keeper(tmp_path, 10**6), keeping.Keeper(tmp_path, 16 * 10**9)
+    assert small._next_save - now == pytest.approx(keeping.SAVE_SECONDS, abs=1)
+    assert large._next_save - now == pytest.approx(320, abs=1)
+
+
 def test_leftovers_of_a_killed_write_are_cleared_away(tmp_path: Path) -> None:
     for name in (f".{FILE}.x1", ".loss-1e-04.safetensors.abc", ".loss.csv.q"):
         (tmp_path / name).write_text("half")

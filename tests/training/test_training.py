@@ -1,5 +1,7 @@
 import json
 import math
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -276,8 +278,9 @@ def test_a_spike() -> None:
 def test_a_spike_at_the_end_of_a_window_is_never_taken_for_the_best() -> None:
     """The mean over a window may be low while the weights it ends with are lost."""
     made = run_module.Run(small_network(), small_images(), RECIPE, None, torch.device("cpu"))
+    made.wanted, limits = [1e-8], run_module.Limits()
     for _ in range(4):
-        _, here = made._window(0.0, 50)
+        _, here = made._window(0.0, limits)
     before = here.loss
     step, calls = made.stepper._step, []
 
@@ -289,10 +292,38 @@ def test_a_spike_at_the_end_of_a_window_is_never_taken_for_the_best() -> None:
                 made.stepper.weights[-1].add_(1.0)
 
     made.stepper._step = thrown_off  # type: ignore[method-assign]
-    point, here = made._window(0.0, 50)
+    point, here = made._window(0.0, limits)
     assert point.loss < before  # all fifty losses were fine
     assert here.loss == pytest.approx(point.averaged)
     assert here.weights is made.stepper.average
+
+
+def test_looks_are_rarer_later_but_for_near_a_milestone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "LOOKS", 4)
+    far = train(until=1e-12, milestones=(), max_steps=1000).history
+    assert [p.steps for p in far[:8]] == [50, 100, 150, 200, 250, 312, 390, 487]
+    monkeypatch.setattr(run_module, "NEAR", 1e12)
+    assert [p.steps for p in train(until=1e-12, milestones=(), max_steps=400).history] == list(range(50, 401, 50))
+
+
+def test_a_limit_of_seconds_ends_a_window_of_slow_steps() -> None:
+    class Slow(nn.Sequential):
+        def forward(self, x: Tensor) -> Tensor:
+            time.sleep(0.05)
+            return super().forward(x)
+
+    began = time.monotonic()
+    done = train(network=Slow(small_network()), max_seconds=0.3)
+    assert time.monotonic() - began < 2  # fifty steps would take 2.5 s
+    assert 1 <= done.history[-1].steps < 20
+
+
+@pytest.mark.parametrize(("limit", "rises"), [(150, False), (1000, True)])
+def test_a_rate_that_fell_goes_up_again_where_there_is_time(limit: int, rises: bool) -> None:
+    done = train(recipe=replace(RECIPE, fall=100, finish_from=None), max_steps=limit)
+    assert any("goes up again" in line for line in done.log) == rises
+    later = [p.rate for p in done.history if p.steps > 100]
+    assert (max(later) > 0.1 * RECIPE.rate) == rises
 
 
 class Stuck(nn.Module):
