@@ -41,7 +41,7 @@ def train_command(
     source: Annotated[str, typer.Argument(help=_SPELLING, metavar="SOURCE")],
     out: Annotated[Path, typer.Option(help="Folder for checkpoints; a training that was stopped goes on there.")],
     network: Annotated[
-        Network, typer.Option(help="fc: fully connected; unet: convolutions, everything through the latent.")
+        Network, typer.Option(help="fc: fully connected; unet: convolutions, all through the latent; sides in eights.")
     ] = Network.fc,
     activation: Annotated[Activation, typer.Option(help="What stands between the layers.")] = Activation.lrelu,
     layers: Annotated[int, typer.Option(help="fc only: how many linear layers.", min=2)] = 10,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FILE = "training-state.safetensors"
 FORMAT = "recollect-training-1"
+_OTHER = {"network": "of another network", "recipe": "with another recipe", "data_hash": "on other images"}
+_OTHER |= {"device": "on another device"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +62,7 @@ class SavedRun:
         for name, value in identity(run).items():
             if self.facts.get(name) != value:
                 raise InputError(
-                    f"{run.folder} holds a training run with another {name.replace('_', ' ')}"
-                    f"{_differences(self.facts.get(name), value)}; "
+                    f"{run.folder} holds a training run {_OTHER[name]}{_differences(self.facts.get(name), value)}; "
                     "continue it with its own settings, or choose another folder."
                 )
         try:

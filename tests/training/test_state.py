@@ -208,17 +208,17 @@ def test_a_lower_goal_goes_on_from_a_higher_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"recipe": Recipe(rate=1e-2)}, r"another recipe \(rate 0.002, now 0.01\)"),
-        ({"images": small_images(seed=1)}, r"another data hash;"),
-        ({"network": small_network(seed=7)}, r"another network \(seed 42, now 7\)"),
-        ({"network": small_network(activation="prelu")}, r"another network \(activation lrelu, now prelu\)"),
-        ({"network": UNet(channels=1, widths=(4, 8))}, r"another network \(class FullyConnected, now UNet"),
+        ({"recipe": Recipe(rate=1e-2)}, r"with another recipe \(rate 0.002, now 0.01\)"),
+        ({"images": small_images(seed=1)}, r"on other images;"),
+        ({"network": small_network(seed=7)}, r"of another network \(seed 42, now 7\)"),
+        ({"network": small_network(activation="prelu")}, r"of another network \(activation lrelu, now prelu\)"),
+        ({"network": UNet(channels=1, widths=(4, 8))}, r"of another network \(class FullyConnected, now UNet"),
     ],
 )
 @pytest.mark.parametrize("steps", [0, 100])
 def test_other_settings_are_refused(other: dict[str, Any], words: str, steps: int, tmp_path: Path) -> None:
     train(tmp_path, max_steps=steps)
-    with pytest.raises(InputError, match=f"holds a training run with {words}.*choose another folder"):
+    with pytest.raises(InputError, match=f"holds a training run {words}.*choose another folder"):
         train(tmp_path, **other)
 
 
