@@ -43,9 +43,9 @@ def _text_number(scale: Scale, results: Results) -> str:
         (c.fit, c.method): c for c in cells(scale) if c.mask == scale.masks[-1] and c.loss == c.fit.milestones[-1]
     }
     for fit in perfect_fit.fits(scale, ("unet",)):
-        found = [results.best_of(places[fit, method]) for method in PAPER]
-        if results.best_of(places[fit, "blind"]):  # the generic method's record is there before any network
-            rates = [percent(record.score.accurate, interval=True) if record else "-" for record in found]
+        found = {method: results.best_of(places[fit, method]) for method in PAPER}
+        if found["blind"]:  # the generic method's record is there before any network
+            rates = [percent(record.score.accurate, interval=True) if record else "-" for record in found.values()]
             rows.append([network_name(fit), fit.optimizer, *rates])
     return markdown(["network", "optimizer", *PAPER], rows)
 

@@ -40,10 +40,11 @@ class Measure:
     def __call__(self, budget: Budget) -> Iterator[Task]:
         results = self.bench.results
         pending = [cell for cell in self.cells if results.missing(cell)]
-        if not pending and not self._wants_weights(pending):
+        wants_weights = self._wants_weights(pending)
+        if not pending and not wants_weights:
             return
         sets = {part: Shared(partial(self.bench.images, self.fit, part)) for part in ("train", "control")}
-        if self._wants_weights(pending) and not finished(self.bench, self.fit):
+        if wants_weights and not finished(self.bench, self.fit):
             yield training(self.bench, self.fit, sets["train"], budget)
         fresh = [cell for cell in _in_reach(self.bench, pending) if not results.has(cell)]
         once = {cell.key: cell for cell in fresh}.values()  # the generic method's record serves every loss
@@ -52,8 +53,8 @@ class Measure:
             network = Shared(partial(self.bench.weights, self.fit, loss))
             for some in _together([c for c in order if c.loss == loss]):
                 name = f"{some[0]} and {len(some) - 1} more masks" if some[1:] else str(some[0])
-                seen_by = network if some[0].sees_network else None
-                inputs = (some, seen_by, sets["train"], sets[some[0].set], self.bench.device)
+                f = network if some[0].sees_network else None
+                inputs = (some, f, sets["train"], sets[some[0].set], self.bench.device)
                 yield Task(name, measure, inputs, self._keep)
 
     def _wants_weights(self, pending: Sequence[Cell]) -> bool:
@@ -87,8 +88,8 @@ def measure(
     began = time.monotonic()
     found = recover(method, f, all_seen)
     seconds = time.monotonic() - began
-    seen_by = provenance(device) if f is None else _about(f, train, device)
-    about = {**seen_by, "images": {"hash": images.hash, "count": size}}
+    where = provenance(device) if f is None else _about(f, train, device)
+    about = {**where, "images": {"hash": images.hash, "count": size}}
     return [
         record_of(
             found[i * size : (i + 1) * size], images, seen[i], method, cell.identity, cell.settings, about,

@@ -44,10 +44,9 @@ class Run:
         self.top_rate = recipe.rate  # of which the rate is a share
         self.fall = Fall(recipe.fall, straight=recipe.straight)
         self.watch = Watch(_constant_loss(self.images))
-        self.milestones: list[Milestone] = []
         self.log: list[str] = []
         self.told = 0  # lines of the log that were reported
-        self.steps, self.seconds, self.tries = 0, 0.0, 0
+        self.seconds, self.tries = 0.0, 0
         self.wanted: list[float] = []
         state_bytes = 4 * sum(w.nbytes for w in self.stepper.weights)  # weights, average, best, momentum
         self.keeper = Keeper(folder, state_bytes)
@@ -55,11 +54,15 @@ class Run:
         self.precision: list[dict[str, Any]] = []  # what ran in which precision, from which step on
         self._note_precision(None)
         self.finish_from = (recipe.finish_from or 0.0) if can_finish(network, self.images) else 0.0
-        self.milestones = self.keeper.resume(self)
+        self.milestones: list[Milestone] = self.keeper.resume(self)
 
     @property
     def folder(self) -> Path | None:
         return self.keeper.folder
+
+    @property
+    def steps(self) -> int:
+        return self.stepper.steps
 
     def train(self, wanted: list[float], limits: Limits, report: Callable[[Progress], None] | None) -> Training:
         self.wanted = [w for w in wanted if w not in {m.wanted for m in self.milestones}]
@@ -91,9 +94,7 @@ class Run:
         """Some steps, and a look at where they led: the better of weights and average, each measured."""
         near = self.best_loss < NEAR * self.wanted[0]
         steps = WINDOW if near else max(WINDOW, self.steps // LOOKS)
-        before = self.stepper.steps
         loss = self.stepper.run(int(min(steps, limits.steps - self.steps)), until=started + limits.seconds)
-        self.steps += self.stepper.steps - before
         averaged = self.stepper.measure(averaged=True, precision=self.stepper.measuring_precision)
         here = Here(averaged, self.stepper.average)
         if loss < averaged:  # the mean over a window does not tell how good the weights at its end are

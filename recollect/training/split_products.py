@@ -1,8 +1,9 @@
 """Float32 products on a GPU's tensor cores: each factor is the sum of two TF32 numbers, three of four products kept.
 
-Errors are some ten times those of IEEE float32, since tensor cores cut off what a long sum cannot hold (TF32 alone:
-thousands of times). That is enough for the forward pass of training to the last decade, whose loss is then measured in
-IEEE float32. It is not for recovery: of an FC-10 at a train loss of 1e-8 it took 6 to 10 dB off recovered images.
+Errors were seen to be ten to a hundred times those of IEEE float32, since tensor cores cut off what a long sum cannot
+hold, and less than a twentieth of those of TF32 alone. That is enough for the forward pass of training to the last
+decade, whose loss is then measured in IEEE float32. It is not for recovery: of an FC-10 at a train loss of 1e-8 it took
+6 to 10 dB off recovered images.
 """
 
 from __future__ import annotations

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 FILE = "training-state.safetensors"
 FORMAT = "recollect-training-1"
-_OTHER = {"network": "of another network", "recipe": "with another recipe", "data_hash": "on other images"}
-_OTHER |= {"device": "on another device"}
+_OTHER = {
+    "network": "of another network", "recipe": "with another recipe", "data_hash": "on other images",
+    "device": "on another device",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class SavedRun:
         facts = {
             **identity(run), "steps": run.steps, "seconds": run.seconds, "tries": run.tries, "rate": stepper.rate,
             "top_rate": run.top_rate, "fall": [run.fall.length, run.fall.begin],
-            "stepper_steps": stepper.steps, "forward_precision": stepper.forward_precision, "precision": run.precision,
+            "forward_precision": stepper.forward_precision, "precision": run.precision,
             "best_loss": run.best_loss, "log": run.log,
             "since": run.watch.since, "history": [list(astuple(p)) for p in run.watch.history],
         }  # fmt: skip
@@ -82,12 +84,12 @@ class SavedRun:
         torch._foreach_copy_(stepper.average, self._list("average"))  # into tensors laid out as the weights are
         stepper.draws.set_state(self.tensors["draws"].cpu())
         stepper.order = self.tensors["order"]
-        stepper.steps, stepper.forward_precision = facts["stepper_steps"], facts["forward_precision"]
+        stepper.steps, stepper.forward_precision = facts["steps"], facts["forward_precision"]
 
     def _restore_run(self, run: Run) -> None:
         facts = self.facts
         run.best_loss, run.best_weights = facts["best_loss"], self._list("best")
-        run.steps, run.seconds, run.tries, run.log = facts["steps"], facts["seconds"], facts["tries"], facts["log"]
+        run.seconds, run.tries, run.log = facts["seconds"], facts["tries"], facts["log"]
         run.precision, run.top_rate = facts["precision"], facts["top_rate"]
         length, begin = facts["fall"]
         run.fall = Fall(length, begin, run.recipe.straight)
