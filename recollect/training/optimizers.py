@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: singular values end between 0.7 and 1.2
 STEPS, WIDE_STEPS, WIDE = 5, 7, 1024  # of Newton-Schulz, and for matrices whose both sides are above WIDE
+BANDS = 4  # that the square of a wide matrix is computed in: 10 of 16 blocks, the others are their mirror images
 ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
@@ -102,17 +104,30 @@ def orthogonal(matrices: Tensor, steps: int | None = None) -> Tensor:
     Divided by its Frobenius norm, a matrix of side w has singular values around 1/sqrt(w), which a step raises at most
     3.4 times: wide matrices need more steps, or the directions that a gradient says little about are left out.
     """
-    steps = steps or (WIDE_STEPS if min(matrices.shape[-2:]) > WIDE else STEPS)
+    wide = min(matrices.shape[-2:]) > WIDE
+    steps = steps or (WIDE_STEPS if wide else STEPS)
     a, b, c = NEWTON_SCHULZ
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices
     x = x / (x.flatten(-2).norm(dim=-1)[..., None, None] + 1e-30)
     x = x.bfloat16() if x.is_cuda else x
     for _ in range(steps):  # a x + (b gram + c gram^2) x, each product with its sum in one pass
-        gram = x @ x.mT
-        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        gram = square_in_bands(x) if wide else x @ x.mT
+        inner = b * gram + c * square_in_bands(gram) if wide else torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        x = torch.baddbmm(x, inner, x, beta=a)
     x = x.to(matrices.dtype)
     return x.mT if tall else x
+
+
+def square_in_bands(x: Tensor) -> Tensor:
+    """x x^T for a stack of matrices, without computing what its symmetry tells."""
+    side = x.shape[-2]
+    edges = [side * i // BANDS for i in range(BANDS + 1)]
+    square = x.new_empty(*x.shape[:-1], side)
+    for begin, end in pairwise(edges):
+        square[..., begin:end, :end] = x[..., begin:end, :] @ x[..., :end, :].mT
+        square[..., :begin, begin:end] = square[..., begin:end, :begin].mT
+    return square
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from recollect.training.optimizers import WIDE, Adam, Muon, orthogonal
+from recollect.training.optimizers import WIDE, Adam, Muon, orthogonal, square_in_bands
 
 
 def parameters(seed: int = 0) -> list[Tensor]:
@@ -53,6 +53,13 @@ def test_wide_matrices_get_the_steps_that_their_small_singular_values_need(rng: 
 
     assert smallest(5) < 0.3
     assert smallest(None) > 0.6
+
+
+@pytest.mark.parametrize("shape", [(2, 8, 11), (1, 1, 3), (3, 5, 2), (2, 9, 9)])
+def test_a_square_in_bands_is_the_square(shape: tuple[int, ...], rng: torch.Generator) -> None:
+    x = torch.randn(*shape, generator=rng)
+    assert torch.allclose(square_in_bands(x), x @ x.mT, atol=1e-5)
+    assert torch.equal(square_in_bands(x), square_in_bands(x).mT)
 
 
 def test_muon_in_one_batch_is_muon_matrix_by_matrix() -> None:
