@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from recollect.paper.plan import Cell, Fit
 from recollect.paper.results import Results
@@ -49,15 +49,24 @@ def against_paper(
 ) -> str:
     """A row a network and method, a column a mask, each measured next to the paper's three numbers."""
     masks = list(dict.fromkeys(cell.mask for cell in cells))
-    rows = [["paper", "", method, "", *(f"{value:g}" for value in values)] for method, values in paper.items()]
-    for (fit, method), some in _grouped(cells).items():
-        found = [results.best_of(cell) for cell in some]
-        if any(found):
-            loss = f"{next(r for r in found if r).provenance['train_loss']:.1e}" if some[0].sees_network else ""
-            shown = [percent(r.score.rate(threshold), interval=True) if r else "" for r in found]
-            rows.append([network_name(fit), fit.optimizer, method, loss, *shown])
+    rows: list[Sequence[str]] = [
+        ["paper", "", method, "", *(f"{value:g}" for value in values)] for method, values in paper.items()
+    ]
+    rows += dict.fromkeys(_measured_rows(results, cells, threshold))  # the generic method's is one for all networks
     titles = [f"{mask} (paper: its mask {i})" for i, mask in enumerate(masks, 1)]
     return markdown(["network", "optimizer", "method", "train loss", *titles], rows)
+
+
+def _measured_rows(results: Results, cells: Sequence[Cell], threshold: float) -> Iterator[tuple[str, ...]]:
+    for (fit, method), some in _grouped(cells).items():
+        found = [results.best_of(cell) for cell in some]
+        if not any(found):
+            continue
+        whose = ("none", "", method, "")
+        if some[0].sees_network:
+            loss = next(r for r in found if r).provenance["train_loss"]
+            whose = (network_name(fit), fit.optimizer, method, f"{loss:.1e}")
+        yield (*whose, *(percent(r.score.rate(threshold), interval=True) if r else "" for r in found))
 
 
 def order_holds(results: Results, cells: Sequence[Cell], threshold: float) -> str:
