@@ -12,6 +12,7 @@ from torch import Tensor
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: singular values end between 0.7 and 1.2
 STEPS, WIDE_STEPS, WIDE = 5, 7, 1024  # of Newton-Schulz, and for matrices whose both sides are above WIDE
+WIDEST_STEPS, WIDEST = 9, 4096
 BANDS = 4  # that the square of a wide matrix is computed in: 10 of 16 blocks, the others are their mirror images
 ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
@@ -104,8 +105,9 @@ def orthogonal(matrices: Tensor, steps: int | None = None) -> Tensor:
     Divided by its Frobenius norm, a matrix of side w has singular values around 1/sqrt(w), which a step raises at most
     3.4 times: wide matrices need more steps, or the directions that a gradient says little about are left out.
     """
-    wide = min(matrices.shape[-2:]) > WIDE
-    steps = steps or (WIDE_STEPS if wide else STEPS)
+    side = min(matrices.shape[-2:])
+    wide = side > WIDE
+    steps = steps or (WIDEST_STEPS if side > WIDEST else WIDE_STEPS if wide else STEPS)
     a, b, c = NEWTON_SCHULZ
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices
