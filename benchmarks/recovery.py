@@ -68,8 +68,8 @@ CASES = {
     ),
     "fc10": Case(lambda s: FullyConnected(s, layers=10), TINY, (600, 3, 64, 64), 0.5, 1e-8, 30),
     "fc20": Case(lambda s: FullyConnected(s, layers=20), TINY, (600, 3, 64, 64), 0.1, 1e-8, 40),
-    "unet50": Case(lambda _: UNet(activation="softplus"), SVHN, (50, 3, 32, 32), 1.0, 1e-6, 30, all_erased),
-    "unet1000": Case(lambda _: UNet(activation="softplus"), CIFAR, (1000, 3, 32, 32), 1.0, 1e-4, 40, all_erased, 20),
+    "unet50": Case(lambda _: UNet(activation="softplus"), SVHN, (50, 3, 32, 32), 1.0, 1e-6, 20, all_erased),
+    "unet1000": Case(lambda _: UNet(activation="softplus"), CIFAR, (1000, 3, 32, 32), 1.0, 1e-4, 25, all_erased, 20),
 }  # fmt: skip
 ON_GPU = ["fc10", "fc20", "unet50", "unet1000"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,9 @@ from recollect.degradation import Degradation
 from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
 from recollect.recovery.entrance import Entrance
+from recollect.recovery.leaving import Leaving
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
+from recollect.recovery.thin_products import ThinProducts
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -48,10 +50,12 @@ class Ready:
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None) -> None:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
+        self._products = ThinProducts(self.device) if self._has_linear_layers_on_cuda else nullcontext()
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return apply_checked(self._f, x)
+        with self._products:
+            return apply_checked(self._f, x)
 
     @property
     def capturable(self) -> bool:
@@ -60,6 +64,12 @@ class Ready:
             return False
         listened_to = any(m._forward_hooks or m._forward_pre_hooks for m in _modules(self._f))
         return not listened_to and {weights.device for weights in weights_of(self._f)} == {self.device}
+
+    @property
+    def _has_linear_layers_on_cuda(self) -> bool:
+        """That products may be taken from: not those of compiled modules, which are not ours to change."""
+        linear = any(isinstance(m, nn.Linear) for m in _modules(self._f))
+        return self.device.type == "cuda" and linear and _runs_as_python(self._f)
 
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
@@ -118,10 +128,10 @@ def work_through(
     progress: Progress | None,
 ) -> Recovery:
     """Step images until each has stopped, at most `f.chunk` in work: finished ones leave, others take their places."""
-    outcome: Recovery | None = None
     done = 0
     active: State | None = None
-    with Entrance(count, f.chunk, enter, ahead=f.device.type == "cuda") as entrance:
+    leaving: Leaving[Recovery] = Leaving(count, f.device)
+    with leaving, Entrance(count, f.chunk, enter, ahead=f.device.type == "cuda") as entrance:
         while done < count:
             newcomers = entrance.take(f.chunk - (len(active) if active else 0))
             active = type(newcomers[0]).join([*([active] if active else []), *newcomers]) if newcomers else active
@@ -134,15 +144,12 @@ def work_through(
             if not len(ended):
                 continue
             gone = active[ended]
-            rows = Recovery(**{r.name: getattr(gone, r.name) for r in fields(Recovery)}).to("cpu")
-            outcome = rows.room_for(count) if outcome is None else outcome
-            outcome.put(gone.index.cpu(), rows)
+            leaving.put(gone.index, Recovery(**{r.name: getattr(gone, r.name) for r in fields(Recovery)}))
             done += len(ended)
             active = active[running.nonzero()[:, 0]] if len(ended) < len(active) else None
             if progress:
                 progress(done, count)
-    assert outcome is not None
-    return outcome
+        return leaving.all()
 
 
 def per_image(flags: Tensor, like: Tensor) -> Tensor:

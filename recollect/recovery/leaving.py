@@ -1,0 +1,60 @@
+"""Finished images on their way to the host: at once, or from a GPU on another thread while it goes on with others."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from recollect.per_image import PerImage
+
+Rows = TypeVar("Rows", bound=PerImage)
+
+
+class Leaving(Generic[Rows]):
+    """Gathers rows in the places of their images; one lot is on its way at a time, so memory stays bounded."""
+
+    def __init__(self, count: int, device: torch.device) -> None:
+        self._count = count
+        self._outcome: Rows | None = None
+        self._aside = ThreadPoolExecutor(1) if device.type == "cuda" else None
+        self._stream = torch.cuda.Stream(device) if self._aside else None
+        self._underway: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._aside:
+            self._aside.shutdown()
+
+    def put(self, index: Tensor, rows: Rows) -> None:
+        """Have these rows taken to the places `index`."""
+        if self._aside is None or self._stream is None:
+            self._write(index, rows)
+            return
+        self._wait()
+        self._stream.wait_stream(torch.cuda.current_stream(index.device))
+        self._underway = self._aside.submit(self._write_aside, index, rows)
+
+    def all(self) -> Rows:
+        """Every row, in order, on the host."""
+        self._wait()
+        assert self._outcome is not None
+        return self._outcome
+
+    def _wait(self) -> None:
+        if self._underway:
+            self._underway.result()
+
+    def _write_aside(self, index: Tensor, rows: Rows) -> None:
+        with torch.no_grad(), torch.cuda.stream(self._stream):  # neither is inherited from the other thread
+            self._write(index, rows)
+
+    def _write(self, index: Tensor, rows: Rows) -> None:
+        here = rows.to("cpu")  # ends when they are there, so their memory on the device is not given away before
+        self._outcome = here.room_for(self._count) if self._outcome is None else self._outcome
+        self._outcome.put(index.cpu(), here)

@@ -1,0 +1,65 @@
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from recollect.per_image import PerImage
+from recollect.recovery.leaving import Leaving
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(PerImage):
+    value: Tensor
+    image: Tensor
+
+
+def rows_of(index: Tensor) -> Rows:
+    return Rows(index + 0.5, index[:, None, None].expand(-1, 4, 4).double())
+
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("lots", [1, 2, 7])
+def test_rows_arrive_at_their_places_on_the_host(device: str, lots: int) -> None:
+    order = torch.randperm(50, generator=torch.Generator().manual_seed(lots)).to(device)
+    with Leaving[Rows](50, order.device) as leaving:
+        for index in order.tensor_split(lots):
+            leaving.put(index, rows_of(index))
+        done = leaving.all()
+    every = rows_of(torch.arange(50))
+    assert done.value.device.type == "cpu"
+    assert torch.equal(done.value, every.value)
+    assert torch.equal(done.image, every.image)
+
+
+@pytest.mark.gpu
+def test_the_device_goes_on_while_rows_leave() -> None:
+    """What a lot held is its own: later work on the device does not reach into it."""
+    device = torch.device("cuda")
+    with Leaving[Rows](4000, device) as leaving:
+        for start in range(0, 4000, 500):
+            index = torch.arange(start, start + 500, device=device)
+            rows = Rows(index + 0.5, index[:, None, None].expand(-1, 64, 64).double())
+            leaving.put(index, rows)
+            del rows
+            for _ in range(20):  # memory that was given away too early would be written to
+                torch.full((500, 64, 64), -1.0, dtype=torch.float64, device=device)
+        done = leaving.all()
+    assert torch.equal(done.image[:, 0, 0], torch.arange(4000).double())
+    assert torch.equal(done.image[:, -1, -1], torch.arange(4000).double())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_failure_on_the_way_is_heard(device: str) -> None:
+    index = torch.arange(3, device=device)
+
+    def put_where_no_place_is() -> None:
+        with Leaving[Rows](3, index.device) as leaving:
+            leaving.put(index + 10, rows_of(index))
+            leaving.all()
+
+    with pytest.raises(IndexError):
+        put_where_no_place_is()
