@@ -111,7 +111,7 @@ def _together(cells: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:
     for cell in cells:
         images = cell.fit.images
         alone = cell.mask if (images.attacked or images.count) > SIDE_BY_SIDE else None
-        groups.setdefault((cell.set, cell.method, cell.noise_std, alone), []).append(cell)
+        groups.setdefault((cell.set, cell.method_name, cell.noise_std, alone), []).append(cell)
     yield from map(tuple, groups.values())
 
 

@@ -11,13 +11,20 @@ from recollect.paper.scales import Scale
 from recollect.paper.tables import against_paper
 from recollect.scoring import APPROXIMATE
 
+CHECKED = ("blind", "known", "refined")  # on images that were not trained on too
 
-def cells_of(scale: Scale, fits: Iterable[Fit], methods: Sequence[str] = EVERY) -> list[Cell]:
+
+def cells_of(
+    scale: Scale, fits: Iterable[Fit], methods: Sequence[str] = EVERY, gamma: float | None = None
+) -> list[Cell]:
+    fits = list(fits)
+    of_control = [method for method in methods if method in CHECKED]
     return [
-        Cell(fit, fit.milestones[-1], "train", mask, method)
+        Cell(fit, fit.milestones[-1], part, mask, method, gamma=gamma)
         for fit in fits
+        for part, chosen in (("train", methods), ("control", of_control))
         for mask in scale.table_masks
-        for method in methods
+        for method in chosen
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,11 @@ class Cell:
     mask: str
     method: str
     noise_std: float = 0.0
+    gamma: float | None = None  # None: the paper's for this network
+
+    @property
+    def method_name(self) -> str:
+        return self.method if self.gamma is None else f"{self.method}, gamma {self.gamma:g}"
 
     @property
     def loss_name(self) -> str:
@@ -107,7 +112,8 @@ class Cell:
         seen = {"training": self.fit.name, "loss": self.loss_name}
         words = {"set": self.set, "mask": self.mask, "method": self.method}
         of = seen if self.sees_network else {"images": self.fit.images.name}
-        return of | words | ({"noise": self.noise_std} if self.noise_std else {})
+        more = {"noise": self.noise_std} if self.noise_std else {}
+        return of | words | more | ({} if self.gamma is None else {"gamma": f"gamma-{self.gamma:g}"})
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -129,10 +135,11 @@ class Cell:
         return self.method != GENERIC
 
     def settled_method(self, device: torch.device | str = "cpu") -> Any:
-        """The method that is meant, with the paper's settings for this network."""
+        """The method that is meant, with the paper's settings for this network but for gamma where one is given."""
         if not self.sees_network:
             return DDNM(bundled(device), seed=SEED)
         blind = papers_blind(self.fit.layers, self.fit.activation, self.noise_std)
+        blind = blind if self.gamma is None else replace(blind, gamma=self.gamma)
         return settle_methods({self.method: self.method}, blind, self.noise_std)[self.method]
 
     def observe(self, images: Images) -> Observation:

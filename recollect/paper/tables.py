@@ -93,5 +93,6 @@ def _value(record: Record | None, threshold: float | None) -> str:
 def _grouped(cells: Sequence[Cell]) -> dict[tuple[Fit, str], list[Cell]]:
     groups: dict[tuple[Fit, str], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault((cell.fit, cell.method), []).append(cell)
+        name = cell.method_name + (", images not trained on" if cell.set == "control" else "")
+        groups.setdefault((cell.fit, name), []).append(cell)
     return groups

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: singular values end between 0.7 and 1.2
-STEPS, WIDE_STEPS, WIDE = 5, 7, 1024  # of Newton-Schulz, and for matrices whose both sides are above WIDE
-WIDEST_STEPS, WIDEST = 9, 4096
+STEPS = 5  # of Newton-Schulz at least; more for matrices whose both sides are above ...
+WIDE, WIDE_STEPS = 1024, 7
+WIDEST, WIDEST_STEPS = 4096, 9
 BANDS = 4  # that the square of a wide matrix is computed in: 10 of 16 blocks, the others are their mirror images
 ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
@@ -29,11 +30,12 @@ class Muon:
         momentum: float = 0.95,
         vector_ratio: float = 0.02,
         betas: tuple[float, float] = (0.9, 0.99),
+        newton_schulz: int = STEPS,
     ) -> None:
         parameters = list(parameters)
         device = parameters[0].device
         self.rate = torch.tensor(rate, device=device)
-        self.momentum, self.vector_ratio = momentum, vector_ratio
+        self.momentum, self.vector_ratio, self.newton_schulz = momentum, vector_ratio, newton_schulz
         groups: dict[tuple[int, int], list[Tensor]] = defaultdict(list)
         for p in parameters:
             if p.ndim >= 2:
@@ -62,7 +64,7 @@ class Muon:
     def _step_group(self, group: list[Tensor], buffer: Tensor) -> None:
         gradient = torch.stack([p.grad.flatten(1) for p in group if p.grad is not None])
         buffer.lerp_(gradient, 1 - self.momentum)
-        update = orthogonal(gradient.lerp(buffer, self.momentum))  # Nesterov's look ahead
+        update = orthogonal(gradient.lerp(buffer, self.momentum), self.newton_schulz)  # Nesterov's look ahead
         rows, columns = update.shape[1:]
         update = update * (self.rate * -(max(1.0, rows / columns) ** 0.5))
         torch._foreach_add_(group, [u.view_as(p) for u, p in zip(update, group, strict=True)])
@@ -99,7 +101,7 @@ class Adam:
         load_adam_state(self.adam, tensors)
 
 
-def orthogonal(matrices: Tensor, steps: int | None = None) -> Tensor:
+def orthogonal(matrices: Tensor, at_least: int = STEPS) -> Tensor:
     """The nearest (semi-)orthogonal matrices, roughly: a stack of them at once, in bfloat16 on a GPU.
 
     Divided by its Frobenius norm, a matrix of side w has singular values around 1/sqrt(w), which a step raises at most
@@ -107,7 +109,7 @@ def orthogonal(matrices: Tensor, steps: int | None = None) -> Tensor:
     """
     side = min(matrices.shape[-2:])
     wide = side > WIDE
-    steps = steps or (WIDEST_STEPS if side > WIDEST else WIDE_STEPS if wide else STEPS)
+    steps = max(at_least, WIDEST_STEPS if side > WIDEST else WIDE_STEPS if wide else STEPS)
     a, b, c = NEWTON_SCHULZ
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices

@@ -49,8 +49,11 @@ class Stepper:
 
     def restart(self, rate: float) -> None:
         """A fresh optimizer and average, from the weights as they are."""
-        kind = Adam if self.recipe.optimizer == "adam" else Muon
-        self.optimizer = kind(self.weights, rate=rate, betas=self.recipe.betas)
+        recipe = self.recipe
+        if recipe.optimizer == "adam":
+            self.optimizer = Adam(self.weights, rate=rate, betas=recipe.betas)
+        else:
+            self.optimizer = Muon(self.weights, rate=rate, betas=recipe.betas, newton_schulz=recipe.newton_schulz)
         self.rate = rate
         self.average = [w.detach().clone() for w in self.weights]
         self._graphs: dict[tuple[Forward, int], torch.cuda.CUDAGraph] = {}

@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -26,3 +28,10 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
         assert case[contender]["difference"]["largest"] < 1e-4
     assert [row["images"] for row in numbers["growth"]["quick"]] == [12, 30]
     assert run("--tables", str(out)) in shown
+
+
+@pytest.mark.parametrize("name", ["speed-cpu.json", "speed-gpu.json"])
+def test_the_page_shows_the_numbers_on_record(name: str) -> None:
+    page = (ROOT / "docs/performance.md").read_text()
+    for line in run("--tables", f"results/{name}").splitlines():
+        assert line in page

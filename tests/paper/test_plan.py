@@ -19,6 +19,7 @@ def test_a_key_tells_every_part_of_a_cell() -> None:
         replace(CELL, fit=FULL.perfect("fc10", "lrelu", "muon")), replace(CELL, loss=1e-7), replace(CELL, loss=None),
         replace(CELL, set="control"), replace(CELL, mask="half"), replace(CELL, method="known"),
         replace(CELL, noise_std=0.02), replace(CELL, fit=replace(FIT, width=512)),
+        replace(CELL, gamma=1.0), replace(CELL, gamma=0.5),
     ]  # fmt: skip
     assert len({cell.key for cell in [CELL, *others]}) == 1 + len(others)
     assert CELL.key.startswith("fc10_lrelu_adam_tiny600-1e_08-train-block-blind-")
@@ -66,6 +67,14 @@ def test_gamma_is_the_papers(kind: str, activation: str, noise: float, gamma: fl
     assert {method.gamma for method in methods} == {gamma}
     assert [method.steps for method in methods] == [40, 40, 400, 40]
     assert [method.paste for method in methods[1:]] == [noise == 0] * 3
+
+
+@pytest.mark.parametrize("method", ["blind", "known", "known-400", "refined"])
+def test_a_gamma_of_its_own_is_used_and_named(method: str) -> None:
+    own = replace(CELL, method=method, gamma=1.0)
+    assert own.settled_method() == replace(replace(CELL, method=method).settled_method(), gamma=1.0)
+    assert own.method_name == f"{method}, gamma 1"
+    assert str(own).endswith(f"block {method} gamma-1")
 
 
 def test_where_images_come_from(tmp_path: Path) -> None:

@@ -4,7 +4,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from recollect import FullyConnected
+from recollect.training import Recipe, optimizers
 from recollect.training.optimizers import WIDE, Adam, Muon, orthogonal, square_in_bands
+from recollect.training.stepper import Stepper
 
 
 def parameters(seed: int = 0) -> list[Tensor]:
@@ -41,18 +44,28 @@ def test_orthogonal_does_not_care_about_scale(rng: torch.Generator) -> None:
     assert torch.equal(orthogonal(torch.zeros(1, 4, 4)), torch.zeros(1, 4, 4))
 
 
-def test_wide_matrices_get_the_steps_that_their_small_singular_values_need(rng: torch.Generator) -> None:
-    """With five steps the weakest directions of a wide gradient would be left behind."""
-    side = WIDE + 1
+def weakest_direction(side: int, rng: torch.Generator, **options: int) -> float:
+    """What a square matrix of falling singular values is given in the direction it says least about."""
     u, v = (torch.linalg.qr(torch.randn(side, side, generator=rng)).Q for _ in range(2))
-    falling = torch.arange(1, side + 1).pow(-1.2)
-    m = (u * falling) @ v.T
+    m = (u * torch.arange(1, side + 1).pow(-1.2)) @ v.T
+    return float(torch.diagonal(u.T @ orthogonal(m[None], **options)[0] @ v).min())
 
-    def smallest(steps: int | None) -> float:
-        return float(torch.diagonal(u.T @ orthogonal(m[None], steps)[0] @ v).min())
 
-    assert smallest(5) < 0.3
-    assert smallest(None) > 0.6
+def test_wide_matrices_get_the_steps_that_their_small_singular_values_need(rng: torch.Generator) -> None:
+    assert weakest_direction(WIDE, rng) < 0.3  # five steps leave it behind
+    assert weakest_direction(WIDE + 1, rng) > 0.6
+    assert weakest_direction(WIDE, rng, at_least=7) > 0.6
+
+
+def test_the_recipe_says_how_many_steps_muon_takes_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(optimizers, "orthogonal", lambda m, at_least: asked.append(at_least) or m)
+    for images, steps in ((10, 5), (100, 7)):  # fewer and more than the width
+        network = FullyConnected((1, 8, 8), layers=3, width=30)
+        stepper = Stepper(network, torch.rand(images, 1, 8, 8), Recipe.for_network(network, images, optimizer="muon"))
+        stepper.run(1)
+        assert set(asked) == {steps}
+        asked.clear()
 
 
 @pytest.mark.parametrize("shape", [(2, 8, 11), (1, 1, 3), (3, 5, 2), (2, 9, 9)])

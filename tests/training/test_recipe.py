@@ -11,7 +11,7 @@ from recollect.training import Recipe
 def test_a_recipe_is_its_record() -> None:
     record = json.loads(json.dumps(Recipe(rate=0.5, batch=3, seed=7).record()))
     assert Recipe(**{**record, "betas": tuple(record["betas"])}) == Recipe(rate=0.5, batch=3, seed=7)
-    later = {"decay": 0.5, "straight": True}
+    later = {"decay": 0.5, "straight": True, "newton_schulz": 6}
     assert later.items() <= Recipe(**later).record().items()
     assert not later.keys() & record.keys()  # runs from before there were such settings can be gone on with
 
@@ -28,7 +28,7 @@ def test_more_images_than_the_width_are_learned_by_muon_in_large_batches() -> No
     fc, unet = FullyConnected((1, 4, 4), layers=3, width=16), UNet(widths=(4, 8))
     slow = Recipe("adam", rate=1e-3, fall=900, straight=True, finish_from=None)
     assert Recipe.for_network(fc, 17, "adam") == slow
-    assert Recipe.for_network(fc, 17) == replace(slow, optimizer="muon", rate=0.03, decay=0.15)
+    assert Recipe.for_network(fc, 17) == replace(slow, optimizer="muon", rate=0.03, decay=0.15, newton_schulz=7)
     assert [Recipe.for_network(fc, n).batch for n in (12_500, 12_501, 25_000)] == [None, 12_500, 12_500]
     assert [Recipe.for_network(unet, n).batch for n in (256, 257)] == [None, 128]
 
@@ -44,6 +44,7 @@ def test_more_images_than_the_width_are_learned_by_muon_in_large_batches() -> No
         ({"decay": 1e3}, r"below 1 / rate, got 1000.0"),
         ({"betas": (0.9, 1.0)}, r"two numbers from 0 to below 1, got \(0.9, 1.0\)"),
         ({"betas": (0.9,)}, r"two numbers"),
+        ({"newton_schulz": 0}, r"at least one Newton-Schulz step, got 0"),
         ({"average": 0}, r"averaged over at least one step, got 0"),
         ({"batch": 0}, r"at least one image, got 0"),
     ],
