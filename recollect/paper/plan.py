@@ -31,6 +31,7 @@ class ImageSet:
     spelled: str
     count: int
     attacked: int | None = None  # so many of them, spread evenly; None: all
+    others: str | None = None  # spells images not trained on, where there are too few for as many as are trained on
 
     def source(self, part: str, data: str | None) -> str:
         """Where to load it from. DATA/NAME-PART.npz goes first, for machines that cannot read the original files."""
@@ -39,7 +40,9 @@ class ImageSet:
             return f"array:{ready_made}"
         if "{data}" in self.spelled and not data:
             raise InputError(f"The images {self.name} are from a real data set: say where it is with --data DIR.")
-        return self.spelled.format(data=data) + ("&part=control" if part == "control" else "")
+        if part == "control":
+            return (self.others or self.spelled).format(data=data) + "&part=control"
+        return self.spelled.format(data=data)
 
     def chosen(self, images: Images) -> Images:
         """Those that are attacked: of very many images a share tells the rates well enough."""

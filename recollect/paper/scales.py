@@ -46,8 +46,9 @@ def _photos(count: int, size: int) -> ImageSet:
     return ImageSet(f"photos{count}", f"photos?count={count}&size={size}&seed=42", count)
 
 
-def _tiny(count: int, drawn: str, attacked: int | None = None) -> ImageSet:
-    return ImageSet(f"tiny{count}", "tiny-imagenet:{data}/tiny-imagenet-200.zip?" + drawn + "&seed=42", count, attacked)
+def _tiny(count: int, drawn: str, attacked: int | None = None, others: str | None = None) -> ImageSet:
+    source = "tiny-imagenet:{data}/tiny-imagenet-200.zip?"
+    return ImageSet(f"tiny{count}", f"{source}{drawn}&seed=42", count, attacked, others and f"{source}{others}&seed=42")
 
 
 def _svhn(count: int) -> ImageSet:
@@ -77,7 +78,10 @@ SMALL_REAL = replace(  # the same sizes with real data, where --data says where 
 FULL = Scale(
     name="full",
     few={"fc10": _tiny(600, "per-class=3"), "fc20": _tiny(600, "per-class=3"), "unet": _svhn(50)},
-    many={"fc20": _tiny(25000, "per-class=125", attacked=500), "unet": _cifar(1000, attacked=250)},
+    many={
+        "fc20": _tiny(25000, "per-class=125", attacked=500, others="per-class=5"),
+        "unet": _cifar(1000, attacked=250),
+    },
     width={"fc10": 1024, "fc20": 1024, "unet": (64, 128, 256, 512)},
     many_width={"fc20": (5120, 26_624), "unet": (64, 128, 256, 512)},
     seconds={"fc10": 60, "fc20": 180, "unet": 240},

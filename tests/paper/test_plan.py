@@ -80,6 +80,9 @@ def test_a_gamma_of_its_own_is_used_and_named(method: str) -> None:
 def test_where_images_come_from(tmp_path: Path) -> None:
     real = ImageSet("svhn50", "svhn:{data}/svhn?count=50", 50)
     assert real.source("control", "/d") == "svhn:/d/svhn?count=50&part=control"
+    fewer = replace(real, others="svhn:{data}/svhn?count=5")
+    assert fewer.source("control", "/d") == "svhn:/d/svhn?count=5&part=control"
+    assert fewer.source("train", "/d") == real.source("train", "/d")
     with pytest.raises(InputError, match="--data DIR"):
         real.source("train", None)
     (tmp_path / "svhn50-train.npz").touch()
