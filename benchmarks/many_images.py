@@ -17,7 +17,7 @@ from recollect.auditing.facts import train_loss
 from recollect.degradation import mask
 from recollect.recovery import Blind, KnownMask
 from recollect.scoring import Score
-from recollect.training import Recipe, optimizers
+from recollect.training import Recipe
 from recollect.training.recipe import MANY
 
 JUDGED = 60
@@ -66,7 +66,6 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     given = parse()
-    optimizers.STEPS = optimizers.WIDE_STEPS = optimizers.WIDEST_STEPS = given.newton_schulz  # not by width here
     train, control = crops(given.archive, given.side, given.count)
     network = FullyConnected((3, given.side, given.side), layers=20, width=given.width, last_width=given.last_width)
     recipe = Recipe(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -20,6 +21,30 @@ def training_report(console: Console | None = None) -> Iterator[Callable[[Progre
     columns = (TextColumn("training"), BarColumn(), TextColumn("{task.description}"))
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         yield Display(bar, bar.add_task("", total=1.0))
+
+
+@contextmanager
+def heeding_interrupts(report: Callable[[Progress], None]) -> Iterator[Callable[[Progress], None]]:
+    """Ctrl-C, or a request to terminate, ends a run where it can be saved; a second one ends it at once."""
+    asked = False
+
+    def ask(_signal: int, _frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    def listening(progress: Progress) -> None:
+        report(progress)
+        if asked:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield listening
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Display:

@@ -8,16 +8,15 @@ from typing import Any
 
 import torch
 
-from recollect.checkpoints import load_checkpoint, save_checkpoint
+from recollect.checkpoints import load_checkpoint
 from recollect.images import Images
 from recollect.paper.plan import SEED, Fit
 from recollect.paper.results import Results
 from recollect.records import provenance
 from recollect.sources import load
 from recollect.sweep import Budget, Folder, Shared, Task
-from recollect.training import Recipe, Training, train_to_loss
+from recollect.training import BEST, Recipe, Training, train_to_loss
 
-BEST = "best.safetensors"
 _HISTORY = 200  # points of the loss curve that are kept
 
 
@@ -64,28 +63,26 @@ def finished(bench: Bench, fit: Fit) -> bool:
 
 def training(bench: Bench, fit: Fit, images: Shared[Images], budget: Budget) -> Task:
     """Train, or go on with it, as far as the time allows; what is known about it is kept, and said in a line."""
-    limit = min(fit.limit_seconds, _spent(bench, fit) + budget.left)
+    pause = _spent(bench, fit) + budget.left
 
     def keep(facts: dict[str, Any]) -> str:
         bench.results.add_training(fit, facts)
         reached = ", ".join(f"{m['wanted']:.0e} in {m['seconds']:.0f} s" for m in facts["milestones"])
         return f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
 
-    inputs = (fit, images, Folder(bench.work / fit.name), limit, bench.device)
+    inputs = (fit, images, Folder(bench.work / fit.name), pause, bench.device)
     return Task(f"{fit.name}: training", train, inputs, keep, first=True)
 
 
-def train(fit: Fit, images: Images, folder: Path, limit: float, device: torch.device) -> dict[str, Any]:
-    """Weights go to the folder; the facts that are worth keeping come back."""
+def train(fit: Fit, images: Images, folder: Path, pause: float, device: torch.device) -> dict[str, Any]:
+    """Weights go to the folder; the facts that are worth keeping come back. At `pause` this call's time ends."""
     network = fit.network(images.shape)
     recipe = Recipe.for_network(network, len(images), optimizer=fit.optimizer, seed=SEED)
     done = train_to_loss(
         network, images, fit.milestones[-1], fit.milestones, recipe=recipe, out=folder, device=device,
-        max_seconds=limit,
+        max_seconds=fit.limit_seconds, pause_after=pause,
     )  # fmt: skip
-    if not done.reached:
-        save_checkpoint(folder / BEST, done.network, {"loss": done.loss, "why": done.why})
-    over = done.reached or limit >= fit.limit_seconds  # else it was this call's time that ended
+    over = done.reached or pause >= fit.limit_seconds
     return _facts(fit, recipe, images, network.settings, done, device) | {"finished": over}
 
 
@@ -108,7 +105,7 @@ def _facts(
             {"wanted": m.wanted, "loss": m.loss, "steps": m.steps, "seconds": round(m.seconds, 2)}
             for m in done.milestones
         ],
-        "fit": fit.identity, "recipe": recipe.record(), "network": network,
+        "restarted_from": done.restarted_from, "fit": fit.identity, "recipe": recipe.record(), "network": network,
         "images": {"name": fit.images.name, "hash": images.hash, "count": len(images)}, "log": done.log,
         "history": [[round(p.seconds, 2), p.steps, p.loss, p.averaged, p.rate] for p in done.history[::every]],
         "provenance": provenance(device),

@@ -15,6 +15,7 @@ SPIKE = 30.0  # a loss this many times the best is a spike; this many times what
 COLLAPSED = 0.5  # a network still at this share of a constant output's loss has learned nothing
 ONE_IMAGE = 1e-12  # a constant output this good is the goal itself: there is one image, or copies of one
 FORESIGHT = 120  # nothing honest can be said of a time so many times the one behind
+PAUSED = "paused"
 LOWEST_RATE = 1e-9  # below this a step no longer changes float32 weights
 
 
@@ -36,6 +37,10 @@ class Point:
     averaged: float  # loss of the averaged weights
     rate: float
 
+    @property
+    def best(self) -> float:
+        return min(self.loss, self.averaged)
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -43,6 +48,7 @@ class Limits:
 
     seconds: float = math.inf
     steps: float = math.inf
+    pause: float = math.inf  # seconds after which it stops for now; unlike a limit, the rate does not fall for it
 
     def __post_init__(self) -> None:
         if not (self.seconds >= 0 and self.steps >= 0):
@@ -52,7 +58,9 @@ class Limits:
         """Which limit stops a run that is here, in words."""
         if seconds >= self.seconds:
             return f"stopped at the limit of {self.seconds:g} s"
-        return f"stopped at the limit of {self.steps} steps" if steps >= self.steps else None
+        if steps >= self.steps:
+            return f"stopped at the limit of {self.steps} steps"
+        return PAUSED if seconds >= self.pause else None
 
     def used(self, seconds: float, steps: int) -> float:
         """Which share of a limit is behind, of the one that comes first; nothing where there is none."""
@@ -64,29 +72,35 @@ class Watch:
     """Judges each point against those before it; `constant_loss` is what the best constant output would score."""
 
     constant_loss: float
+    patience: int = PATIENCE
     history: list[Point] = field(default_factory=list)
-    since: int = 0  # steps at the last intervention: earlier points no longer count
+    since: int = 0  # steps at the last intervention: progress is judged from there
+    began: int = 0  # steps where the loss had to rise: from there on a spike is one beside the best
 
     def judge(self, point: Point) -> Verdict:
         self.history.append(point)
         recent = [p for p in self.history if p.steps > self.since]
-        best = min((min(p.loss, p.averaged) for p in recent[:-1]), default=math.inf)
+        best = min((p.best for p in self.history[:-1] if p.steps > self.began), default=math.inf)
         if not math.isfinite(point.loss) or not math.isfinite(point.averaged):
             return Verdict.DIVERGED
-        if min(point.loss, point.averaged) > SPIKE:  # no output in [0, 1] costs more than 1
+        if point.best > SPIKE:  # no output in [0, 1] costs more than 1
             return Verdict.DIVERGED
         if point.loss > SPIKE * best and point.averaged > SPIKE * best:
             return Verdict.SPIKE
-        patience = max(PATIENCE, point.steps // 10)
+        patience = max(self.patience, point.steps // 10)
         earlier = [p for p in recent if p.steps <= point.steps - patience]
-        if not earlier or min(point.averaged, point.loss) < PROGRESS * min(earlier[-1].averaged, earlier[-1].loss):
+        if not earlier or point.best < PROGRESS * earlier[-1].best:
             return Verdict.FINE
-        learned_nothing = point.averaged > COLLAPSED * self.constant_loss > COLLAPSED * ONE_IMAGE
+        learned_nothing = point.best > COLLAPSED * self.constant_loss > COLLAPSED * ONE_IMAGE
         return Verdict.COLLAPSED if learned_nothing else Verdict.PLATEAU
 
     def acted(self, point: Point) -> None:
         """Something was changed: give it time before judging again."""
         self.since = point.steps
+
+    def forget(self, steps: int) -> None:
+        """Other weights, or a rate that rises again: the loss may be any."""
+        self.since = self.began = steps
 
 
 def seconds_to(history: list[Point], loss: float) -> float | None:
@@ -95,10 +109,10 @@ def seconds_to(history: list[Point], loss: float) -> float | None:
         return None
     now = history[-1]
     past = min(history, key=lambda p: abs(p.steps - now.steps / 2))
-    if not 0 < now.averaged < past.averaged or past.steps >= now.steps:
+    if not 0 < now.best < past.best or past.steps >= now.steps:
         return None
-    power = math.log(past.averaged / now.averaged) / math.log(now.steps / past.steps)
-    log_steps = math.log(now.steps) + math.log(max(1.0, now.averaged / loss)) / power
+    power = math.log(past.best / now.best) / math.log(now.steps / past.steps)
+    log_steps = math.log(now.steps) + math.log(max(1.0, now.best / loss)) / power
     if log_steps > math.log(now.steps * FORESIGHT):
         return None
     return max(0.0, math.exp(log_steps) - now.steps) * now.seconds / now.steps

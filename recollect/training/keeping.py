@@ -6,18 +6,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.checkpoints import save_checkpoint
+from recollect.checkpoints import save_checkpoint, writing
 from recollect.records import provenance
 from recollect.training.curve import draw_curve, write_curve
-from recollect.training.outcome import Milestone, milestone_path, milestones_in, spell
+from recollect.training.outcome import BEST, Milestone, milestone_path, milestones_in, spell
+from recollect.training.reacting import restarted_from
 from recollect.training.state import SavedRun, identity, load_run, save_run
 
 if TYPE_CHECKING:
     from recollect.training.run import Run
 
+LOG = "log.txt"
 SAVE_SECONDS = 15.0  # between two states at least
 SAVE_SHARE = 0.05  # of the time goes into writing at most
-DISK = 1e9  # bytes a second, to guess what the first state will take
+DISK = 5e8  # bytes a second, to guess what the first state will take
 
 
 class Keeper:
@@ -50,6 +52,15 @@ class Keeper:
         save_checkpoint(path, run.network, _about(run, loss, wanted, finish))
         return path
 
+    def best(self, run: Run, loss: float, reached: bool) -> None:
+        """The network as it stands, where the last milestone was not reached; where it was, its checkpoint is there."""
+        if self.folder is None:
+            return
+        if reached:
+            (self.folder / BEST).unlink(missing_ok=True)
+        else:
+            save_checkpoint(self.folder / BEST, run.network, _about(run, loss, None, None))
+
     def save_if_due(self, run: Run) -> None:
         if time.monotonic() > self._next_save:
             self.save(run)
@@ -60,6 +71,8 @@ class Keeper:
         before = time.monotonic()
         save_run(self.folder, SavedRun.of(run))
         write_curve(self.folder, run.watch.history)
+        with writing(self.folder / LOG) as file:
+            file.write_text("".join(f"{line}\n" for line in run.log))
         now = time.monotonic()
         self._next_save = now + _pause(now - before)
 
@@ -73,12 +86,12 @@ def _pause(writing: float) -> float:
     return max(SAVE_SECONDS, writing / SAVE_SHARE)
 
 
-def _about(run: Run, loss: float, wanted: float, finish: str | None) -> dict[str, Any]:
+def _about(run: Run, loss: float, wanted: float | None, finish: str | None) -> dict[str, Any]:
     """All that a checkpoint says of itself."""
     precision = {"steps": run.precision, "measured": "float32", "finish": "float64" if finish else None}
     return {
         "loss": loss, "milestone": wanted, "steps": run.steps, "seconds": round(run.seconds, 3),
-        "recipe": run.recipe.record(), "seed": run.recipe.seed, "data_hash": run.data_hash,
-        "images": len(run.images), "precision": precision, "finish": finish, "log": run.log,
+        "recipe": run.recipe.record(), "seed": run.recipe.seed, "restarted_from": restarted_from(run),
+        "data_hash": run.data_hash, "images": len(run.images), "precision": precision, "finish": finish, "log": run.log,
         **provenance(run.images.device),
     }  # fmt: skip

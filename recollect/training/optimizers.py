@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: singular values end between 0.7 and 1.2
-STEPS = 5  # of Newton-Schulz at least; more for matrices whose both sides are above ...
+STEPS = 5  # of Newton-Schulz; more for matrices whose both sides are above ...
 WIDE, WIDE_STEPS = 1024, 7
 WIDEST, WIDEST_STEPS = 4096, 9
 BANDS = 4  # that the square of a wide matrix is computed in: 10 of 16 blocks, the others are their mirror images
@@ -30,7 +30,7 @@ class Muon:
         momentum: float = 0.95,
         vector_ratio: float = 0.02,
         betas: tuple[float, float] = (0.9, 0.99),
-        newton_schulz: int = STEPS,
+        newton_schulz: int | None = None,
     ) -> None:
         parameters = list(parameters)
         device = parameters[0].device
@@ -101,7 +101,12 @@ class Adam:
         load_adam_state(self.adam, tensors)
 
 
-def orthogonal(matrices: Tensor, at_least: int = STEPS) -> Tensor:
+def newton_schulz_steps(side: int) -> int:
+    """As many as a matrix needs whose shorter side this is."""
+    return WIDEST_STEPS if side > WIDEST else WIDE_STEPS if side > WIDE else STEPS
+
+
+def orthogonal(matrices: Tensor, steps: int | None = None) -> Tensor:
     """The nearest (semi-)orthogonal matrices, roughly: a stack of them at once, in bfloat16 on a GPU.
 
     Divided by its Frobenius norm, a matrix of side w has singular values around 1/sqrt(w), which a step raises at most
@@ -109,13 +114,13 @@ def orthogonal(matrices: Tensor, at_least: int = STEPS) -> Tensor:
     """
     side = min(matrices.shape[-2:])
     wide = side > WIDE
-    steps = max(at_least, WIDEST_STEPS if side > WIDEST else WIDE_STEPS if wide else STEPS)
+    steps = steps or newton_schulz_steps(side)
     a, b, c = NEWTON_SCHULZ
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices
     x = x / (x.flatten(-2).norm(dim=-1)[..., None, None] + 1e-30)
     x = x.bfloat16() if x.is_cuda else x
-    for _ in range(steps):  # a x + (b gram + c gram^2) x, each product with its sum in one pass
+    for _ in range(steps):  # a x + (b gram + c gram^2) x
         gram = square_in_bands(x) if wide else x @ x.mT
         inner = b * gram + c * square_in_bands(gram) if wide else torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
         x = torch.baddbmm(x, inner, x, beta=a)

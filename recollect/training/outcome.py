@@ -46,6 +46,7 @@ class Training:
     why: str
     log: list[str]
     history: list[Point] = field(repr=False)
+    restarted_from: dict[str, float] | None = None  # seed and scale of the first weights, where given ones collapsed
 
     def __str__(self) -> str:
         return self.why
@@ -55,6 +56,9 @@ def spell(loss: float) -> str:
     """A loss as short as it can be told from others: 1e-08, 1.5e-05."""
     short = f"{loss:.0e}"
     return short if float(short) == loss else repr(loss)
+
+
+BEST = "best.safetensors"  # of a run that ended before its last milestone
 
 
 def milestone_path(folder: Path, wanted: float) -> Path:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from recollect.errors import InputError
-from recollect.training.optimizers import STEPS
+from recollect.training.optimizers import newton_schulz_steps
 
-LATER = {"decay": 0.0, "straight": False, "newton_schulz": STEPS}  # settings that runs from before them do not name
+LATER = {"decay": 0.0, "straight": False, "newton_schulz": None}  # settings that runs from before them do not name
 ADAM_RATE_TIMES_WIDTH = 0.4
 
 
@@ -23,7 +23,7 @@ class Kind(NamedTuple):
     fall: int | None  # steps over which the rate falls; twice as many each time it was not enough
     batch: int  # of sets with more images than `at_once`; smaller ones leave noise
     at_once: int
-    newton_schulz: int = STEPS
+    newton_schulz: int | None = None  # steps at least; None: as many as a matrix needs by its width
 
 
 CONVOLUTIONAL = Kind(muon_rate=0.02, muon_decay=0.2, fall=60_000, batch=128, at_once=256)
@@ -41,7 +41,7 @@ class Recipe:
     rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
     decay: float = 0.0  # share of every weight matrix that a step takes away, per rate
-    newton_schulz: int = STEPS  # Muon's, at least: wide matrices get more
+    newton_schulz: int | None = None  # Muon's steps; None: by the width of a matrix
     average: int = 100  # steps that the weights are averaged over at first, more later: removes a high rate's noise
     batch: int | None = None  # None: all images at every step
     fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
@@ -55,7 +55,8 @@ class Recipe:
         """The defaults by kind of network: Muon at a falling rate for convolutional ones, whose last decades are badly
         conditioned, and for more images than a layer has features; Adam for the others, lower the wider they are.
         Batches only for sets too large for one."""
-        width = min((m.out_features for m in network.modules() if isinstance(m, nn.Linear)), default=1024)
+        hidden = [m.out_features for m in network.modules() if isinstance(m, nn.Linear)][:-1]
+        width = min(hidden, default=1024)
         convolutional = any(isinstance(m, nn.Conv2d) for m in network.modules())
         kind = CONVOLUTIONAL if convolutional else MANY if images > width else FEW
         optimizer = optimizer or ("adam" if kind is FEW else "muon")
@@ -64,7 +65,9 @@ class Recipe:
             optimizer=optimizer,
             rate=kind.muon_rate if by_muon else min(1e-3, ADAM_RATE_TIMES_WIDTH / width),
             decay=kind.muon_decay if by_muon else 0.0,
-            newton_schulz=kind.newton_schulz if by_muon else STEPS,
+            newton_schulz=max(kind.newton_schulz, newton_schulz_steps(width))
+            if by_muon and kind.newton_schulz
+            else None,
             batch=kind.batch if images > kind.at_once else None,
             fall=kind.fall,
             straight=kind is MANY,
@@ -81,7 +84,7 @@ class Recipe:
             raise InputError(f"The decay must be zero or more and below 1 / rate, got {self.decay}.")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InputError(f"Adam's betas are two numbers from 0 to below 1, got {self.betas}.")
-        if self.newton_schulz < 1:
+        if self.newton_schulz is not None and self.newton_schulz < 1:
             raise InputError(f"Muon takes at least one Newton-Schulz step, got {self.newton_schulz}.")
         if self.average < 1:
             raise InputError(f"The weights are averaged over at least one step, got {self.average}.")

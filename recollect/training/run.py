@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recollect.autoencoders import SHRINK, initialise
 from recollect.checkpoints import load_checkpoint
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.precision import apply_checked, float32_precision
-from recollect.training.control import CUT, LOWEST_RATE, Limits, Point, Verdict, Watch, seconds_to
+from recollect.training.control import PATIENCE, PAUSED, Limits, Point, Watch, seconds_to
 from recollect.training.finish import can_finish, solve_last_layer
 from recollect.training.keeping import Keeper
 from recollect.training.outcome import Milestone, Progress, Training, spell
+from recollect.training.reacting import react, restarted_from, too_slow
 from recollect.training.recipe import Recipe
 from recollect.training.schedule import Fall
 from recollect.training.stepper import Stepper
@@ -28,6 +28,7 @@ from recollect.training.stepper import Stepper
 WINDOW, LOOKS = 50, 200  # steps between two looks at the loss at first; later a LOOKS-th of all that are behind ...
 NEAR = 3.0  # ... but where the loss is within this factor of the next milestone
 ROOM = 0.5  # a rate that fell goes up again while less than this share of a limit is used
+FALL_PATIENCE = 2  # a half of a short fall without progress is enough to act
 
 
 class Run:
@@ -43,7 +44,8 @@ class Run:
         self.stepper = Stepper(network, self.images, recipe)
         self.top_rate = recipe.rate  # of which the rate is a share
         self.fall = Fall(recipe.fall, straight=recipe.straight)
-        self.watch = Watch(_constant_loss(self.images))
+        patience = min(PATIENCE, recipe.fall // FALL_PATIENCE) if recipe.fall else PATIENCE
+        self.watch = Watch(_constant_loss(self.images), patience)
         self.log: list[str] = []
         self.told = 0  # lines of the log that were reported
         self.seconds, self.tries = 0.0, 0
@@ -70,7 +72,7 @@ class Run:
         if not self.steps:  # nothing worse than where it started is ever gone back to
             self.best_loss = _or_infinite(self.stepper.measure(averaged=False))
         while self.wanted:
-            if stop := limits.reached(self.seconds, self.steps) or self._too_slow():
+            if stop := limits.reached(self.seconds, self.steps) or too_slow(self):
                 return self._end(stop)
             self._set_rate(limits)
             point, here = self._window(started, limits)
@@ -78,15 +80,25 @@ class Run:
             if self.wanted and here.loss <= self.finish_from:
                 self._finish(here)
             self._react(point)
-            if report:
-                report(self._progress(point))
+            self._tell(report, point, limits)
             self.keeper.save_if_due(self)
         return self._end("reached")
+
+    def _tell(self, report: Callable[[Progress], None] | None, point: Point, limits: Limits) -> None:
+        """Whoever listens may end the run here, where nothing is lost."""
+        try:
+            if report:
+                report(self._progress(point, limits))
+        except KeyboardInterrupt:
+            self.say("interrupted")
+            self.keeper.save(self)
+            raise
 
     def _set_rate(self, limits: Limits) -> None:
         """Follow the fall of the rate; start another when it ended, the goal is still ahead and there is time."""
         if self.fall.over(self.steps) and limits.used(self.seconds, self.steps) < ROOM:
             self.fall = self.fall.again(self.steps)
+            self.watch.forget(self.steps)
             self.say(f"the rate fell to nothing; it goes up again, and falls over {self.fall.length} steps")
         self.stepper.set_rate(self.top_rate * self.fall.share(self.steps, self.seconds, limits))
 
@@ -94,7 +106,9 @@ class Run:
         """Some steps, and a look at where they led: the better of weights and average, each measured."""
         near = self.best_loss < NEAR * self.wanted[0]
         steps = WINDOW if near else max(WINDOW, self.steps // LOOKS)
-        loss = self.stepper.run(int(min(steps, limits.steps - self.steps)), until=started + limits.seconds)
+        loss = self.stepper.run(
+            int(min(steps, limits.steps - self.steps)), until=started + min(limits.seconds, limits.pause)
+        )
         averaged = self.stepper.measure(averaged=True, precision=self.stepper.measuring_precision)
         here = Here(averaged, self.stepper.average)
         if loss < averaged:  # the mean over a window does not tell how good the weights at its end are
@@ -145,45 +159,18 @@ class Run:
             self.stepper.forward_precision = "split"
             self._note_precision(point.loss)
             self.say(f"forward pass in float32 from here, at {point.loss:.1e}; the backward pass stays in TF32")
-        if verdict is Verdict.FINE or (verdict is Verdict.PLATEAU and self.fall.length):
-            return  # a rate that falls by itself needs no cut
-        if verdict is Verdict.COLLAPSED:
-            self._start_again(point)
-        else:
-            self._cut_rate(verdict, point)
-        self.watch.acted(point)
+        react(self, verdict, point)
 
-    def _start_again(self, point: Point) -> None:
-        self.tries += 1
-        initialise(self.network, self.recipe.seed + self.tries, 1.0 if self.tries % 2 else SHRINK)
-        self.top_rate *= 1.0 if self.tries % 2 else CUT  # cuts made before stay made
-        self.stepper.restart(self.top_rate)
-        self.say(
-            f"the output collapsed: no better than a constant one ({point.averaged:.1e}); "
-            f"started again from other weights, rate {self.top_rate:.1e}"
-        )
-
-    def _cut_rate(self, verdict: Verdict, point: Point) -> None:
-        self.top_rate *= CUT
-        if verdict is Verdict.PLATEAU:
-            self.stepper.set_weights(self.stepper.average)
-        else:
-            self.stepper.set_weights(self.best_weights)
-            self.stepper.restart(self.top_rate)
-        to = "the averaged" if verdict is Verdict.PLATEAU else "the best"
-        self.say(f"{verdict.value} at {point.loss:.1e}: back to {to} weights, rate cut to {self.top_rate:.1e}")
-
-    def _too_slow(self) -> str | None:
-        """A rate cut over and over ends somewhere: better said than gone on with for ever."""
-        if self.top_rate > min(LOWEST_RATE, 1e-3 * self.recipe.rate):
-            return None
-        return f"stopped at a rate of {self.top_rate:.0e}, too small to change float32 weights,"
-
-    def _progress(self, point: Point) -> Progress:
+    def _progress(self, point: Point, limits: Limits) -> Progress:
         goal = self.wanted[0] if self.wanted else None
-        left = seconds_to(self.watch.history, max(goal, self.finish_from)) if goal else 0.0
+        left = self._seconds_to(max(goal, self.finish_from), point, limits) if goal else 0.0
         said, self.told = tuple(self.log[self.told :]), len(self.log)
         return Progress(point, goal, left, self.wanted[-1] if self.wanted else None, said)
+
+    def _seconds_to(self, loss: float, point: Point, limits: Limits) -> float | None:
+        if self.fall.length and not self.fall.over(self.steps):
+            return self.fall.seconds_to(loss, point, limits)
+        return seconds_to(self.watch.history, loss)
 
     def _end(self, how: str) -> Training:
         best = self._best_weights()
@@ -197,7 +184,11 @@ class Run:
         self.keeper.draw(self)
         self.stepper.set_weights(best)
         self.network.eval()
-        return Training(self.network, loss, self.milestones, reached, why, self.log, self.watch.history)
+        if how != PAUSED:
+            self.keeper.best(self, loss, reached)
+        return Training(
+            self.network, loss, self.milestones, reached, why, self.log, self.watch.history, restarted_from(self)
+        )
 
     def _best_weights(self) -> list[Tensor]:
         """The best of this process, or of a milestone that a killed one wrote after its last state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from recollect.training.control import Limits
+from recollect.training.control import Limits, Point
 
 FLOOR = 1e-3  # share of the rate that is left at the end of a fall
 
@@ -25,6 +25,18 @@ class Fall:
             return 1.0
         gone = min(1.0, max((steps - self.begin) / self.length, limits.used(seconds, steps)))
         return max(FLOOR, 1 - gone if self.straight else 0.5 * (1 + math.cos(math.pi * gone)))
+
+    def seconds_to(self, loss: float, now: Point, limits: Limits) -> float | None:
+        """Time left to a loss within this fall, towards whose end it goes as the square of the rate."""
+        share = self.share(now.steps, now.seconds, limits)
+        if self.length is None or not 0 < now.best < math.inf:
+            return None
+        wanted = share * math.sqrt(loss / now.best)
+        if wanted >= share or wanted <= FLOOR:
+            return 0.0 if wanted >= share else None
+        gone = 1 - wanted if self.straight else math.acos(2 * wanted - 1) / math.pi
+        steps = min(self.begin + gone * self.length, gone * limits.steps)
+        return max(0.0, min((steps - now.steps) * now.seconds / now.steps, gone * limits.seconds - now.seconds))
 
     def over(self, steps: int) -> bool:
         return self.length is not None and steps >= self.begin + self.length

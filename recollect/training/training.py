@@ -31,17 +31,25 @@ def train_to_loss(
     device: torch.device | str | None = None,
     max_seconds: float | None = None,
     max_steps: int | None = None,
+    pause_after: float | None = None,
     report: Callable[[Progress], None] | None = None,
 ) -> Training:
-    """Train until the loss over all images is at or below `until`; resumes what is in the folder `out`."""
+    """Train until the loss over all images is at or below `until`; resumes what is in the folder `out`.
+
+    Limits count from the first start, and the rate falls in time for them. `pause_after` are seconds of the whole run
+    too, after which it stops for now, as it would if it were interrupted: the same call goes on. A `report` that
+    raises KeyboardInterrupt ends the run at once, saved.
+    """
     if not isinstance(network, nn.Module):
         raise InputError(f"A network to train is an nn.Module, not a {type(network).__name__}.")
     if not all(is_number(loss) and 0 < loss < math.inf for loss in (until, *milestones)):
         raise InputError(f"A loss to reach must be positive, got {until!r} with milestones {tuple(milestones)}.")
-    if not all(limit is None or is_number(limit) for limit in (max_seconds, max_steps)):
-        raise InputError(f"A limit is a number, got {max_seconds!r} seconds and {max_steps!r} steps.")
+    if not all(limit is None or is_number(limit) for limit in (max_seconds, max_steps, pause_after)):
+        raise InputError(
+            f"A limit is a number, got {max_seconds!r} seconds, {max_steps!r} steps and a pause after {pause_after!r}."
+        )
     images = Images.of(images)
-    limits = Limits(math.inf if max_seconds is None else max_seconds, math.inf if max_steps is None else max_steps)
+    limits = Limits(*(math.inf if limit is None else limit for limit in (max_seconds, max_steps, pause_after)))
     where = choose_device(device)
     recipe = recipe or Recipe.for_network(network, len(images))
     run = Run(network.to(where), images, recipe, Path(out) if out else None, where)

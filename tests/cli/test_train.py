@@ -9,7 +9,8 @@ import torch
 
 from recollect import Images
 from recollect.checkpoints import load_checkpoint
-from recollect.cli.train import Network, make_network
+from recollect.cli.train import Network, decades_to, make_network
+from recollect.training import BEST
 from tests.auditing.making import pictures
 from tests.cli.running import fill, here, mistake, start
 
@@ -45,14 +46,26 @@ def test_a_time_limit_keeps_what_was_reached_and_exits_with_one(folder: Path) ->
     result = here(*SMALL, "--until", "1e-12", "--max-seconds", "0.1")
     assert result.exit_code == 1, result.output
     assert "short of" in result.stdout
+    assert f"{Path('runs') / BEST}, the best there was" in result.stdout
+    assert load_checkpoint(folder / "runs" / BEST).about["milestone"] is None
+    assert "short of" in (folder / "runs" / "log.txt").read_text()
 
 
 def test_the_network_is_the_one_asked_for() -> None:
     images = Images(pictures(2, 1, channels=1))
-    unet = make_network(Network.unet, images, "softplus", layers=3, width=5, last_width=None, seed=7)
+    unet = make_network(Network.unet, images, "softplus", layers=None, width=None, last_width=None, seed=7)
     assert (type(unet).__name__, unet.settings["channels"], unet.settings["activation"]) == ("UNet", 1, "softplus")
     fc = make_network(Network.fc, images, "prelu", layers=3, width=5, last_width=9, seed=7)
     assert [fc.settings[name] for name in ("layers", "width", "last_width", "seed")] == [3, 5, 9, 7]
+    usual = make_network(Network.fc, images, "lrelu", layers=None, width=None, last_width=None, seed=7)
+    assert [usual.settings[name] for name in ("layers", "width")] == [10, 1024]
+
+
+@pytest.mark.parametrize(
+    ("until", "decades"), [(1e-8, [4, 5, 6, 7, 8]), (5e-6, [4, 5]), (1e-2, [4]), (1e-10, [4, 5, 6, 7, 8, 9, 10])]
+)
+def test_there_is_a_checkpoint_at_every_decade(until: float, decades: list[int]) -> None:
+    assert decades_to(until) == [float(f"1e-{k}") for k in decades]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +78,8 @@ def test_the_network_is_the_one_asked_for() -> None:
         (["--optimizer", "sgd"], "no optimizer 'sgd'; choose adam or muon"),
         (["--device", "nowhere"], "The device nowhere cannot be used"),
         (["--max-seconds", "-1"], "negative"),
+        (["--max-steps", "-1"], "negative"),
+        (["--network", "unet"], "--layers, --width and --last-width are of fc"),
         (["--out", "train.npy"], "train.npy is a file"),
         (["--out", "train.npy/below"], "cannot be written"),
     ],
@@ -105,18 +120,25 @@ def test_a_run_of_another_network_in_the_folder_is_refused(folder: Path) -> None
     assert "Traceback" not in result.output
 
 
-def test_interrupted_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_goes_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
     fill(tmp_path)
-    longer = [*SMALL, "--until", "1e-12"]
-    process = start(tmp_path, *longer)
+    process = start(tmp_path, *SMALL, "--until", "1e-12")
     until = time.monotonic() + 60
     while not list(tmp_path.glob("runs/loss-1e-04*")) and time.monotonic() < until and process.poll() is None:
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert err.strip().startswith("recollect: interrupted")
+    log = (tmp_path / "runs" / "log.txt").read_text()
+    assert log.splitlines()[-1].endswith("] interrupted")
+    assert int(log.splitlines()[-1].split("step ")[1].split("]")[0]) > 0
     monkeypatch.chdir(tmp_path)
     resumed = here(*SMALL, "--until", "1e-4", "--json")
     assert resumed.exit_code == 0, resumed.output
-    assert json.loads(resumed.stdout)["reached"] is True
+    found = json.loads(resumed.stdout)
+    assert found["reached"] is True
+    assert any("resumed" in line for line in found["log"])

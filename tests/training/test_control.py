@@ -84,13 +84,37 @@ def test_after_something_was_done_it_is_given_time() -> None:
     assert (second - first) * 50 >= PATIENCE
 
 
-def test_points_before_an_intervention_do_not_count_as_the_best() -> None:
-    """Started again from other weights, a loss far above the old best is no spike."""
+def test_where_the_loss_had_to_rise_the_old_best_is_forgotten() -> None:
+    """Started again from other weights, or at a higher rate, a loss far above the old best is no spike."""
+    watch = Watch(0.05)
+    watch.judge(point(50, 1e-6))
+    watch.forget(50)
+    assert watch.judge(point(100, 0.02)) is Verdict.FINE
+
+
+def test_a_spike_right_after_an_intervention_is_one() -> None:
+    """The rate was cut and the best weights were put back: the best is where it should be."""
     watch = Watch(0.05)
     low = point(50, 1e-6)
     watch.judge(low)
     watch.acted(low)
-    assert watch.judge(point(100, 0.05)) is Verdict.FINE
+    assert watch.judge(point(100, 0.02)) is Verdict.SPIKE
+
+
+def test_a_short_run_has_less_patience() -> None:
+    still = [point(50 * i, 0.05) for i in range(1, 10)]
+    watch, hurried = Watch(0.05), Watch(0.05, patience=200)
+    assert {watch.judge(p) for p in still} == {Verdict.FINE}
+    assert hurried.judge(still[0]) is Verdict.FINE
+    assert Verdict.COLLAPSED in [hurried.judge(p) for p in still[1:]]
+
+
+def test_a_pause_ends_a_run_and_does_not_count_as_a_limit() -> None:
+    limits = Limits(seconds=100, pause=10)
+    assert limits.reached(9, 5) is None
+    assert limits.reached(10, 5) == "paused"
+    assert limits.used(10, 5) == pytest.approx(0.1)
+    assert "limit of 100 s" in str(limits.reached(100, 5))
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0, 5.0])

@@ -54,13 +54,14 @@ def weakest_direction(side: int, rng: torch.Generator, **options: int) -> float:
 def test_wide_matrices_get_the_steps_that_their_small_singular_values_need(rng: torch.Generator) -> None:
     assert weakest_direction(WIDE, rng) < 0.3  # five steps leave it behind
     assert weakest_direction(WIDE + 1, rng) > 0.6
-    assert weakest_direction(WIDE, rng, at_least=7) > 0.6
+    assert weakest_direction(WIDE, rng, steps=7) > 0.6
+    assert weakest_direction(WIDE + 1, rng, steps=5) < 0.3
 
 
-def test_the_recipe_says_how_many_steps_muon_takes_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_recipe_says_how_many_steps_muon_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(optimizers, "orthogonal", lambda m, at_least: asked.append(at_least) or m)
-    for images, steps in ((10, 5), (100, 7)):  # fewer and more than the width
+    monkeypatch.setattr(optimizers, "orthogonal", lambda m, steps: asked.append(steps) or m)
+    for images, steps in ((10, None), (100, 7)):  # fewer and more than the width
         network = FullyConnected((1, 8, 8), layers=3, width=30)
         stepper = Stepper(network, torch.rand(images, 1, 8, 8), Recipe.for_network(network, images, optimizer="muon"))
         stepper.run(1)

@@ -33,6 +33,11 @@ def test_more_images_than_the_width_are_learned_by_muon_in_large_batches() -> No
     assert [Recipe.for_network(unet, n).batch for n in (256, 257)] == [None, 128]
 
 
+def test_the_width_is_that_of_hidden_layers_whatever_the_size_of_an_image() -> None:
+    fc = FullyConnected((1, 2, 2), layers=3, width=1024)
+    assert Recipe.for_network(fc, 100) == Recipe("adam", rate=0.4 / 1024)
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

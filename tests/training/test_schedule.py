@@ -1,12 +1,19 @@
 """The fall of the rate."""
 
+import json
 import math
+import statistics
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.training import Recipe, train_to_loss
-from recollect.training.control import Limits
+from recollect.training.control import Limits, Point
 from recollect.training.schedule import FLOOR, Fall
 from tests.training.small import small_images, small_network
 
@@ -57,3 +64,44 @@ def test_a_run_follows_it_and_starts_another() -> None:
     assert rates[:2] == [1e-4, 5e-5]
     assert rates[2] > rates[1]
     assert any("goes up again, and falls over 200 steps" in line for line in done.log)
+
+
+TRAININGS = (Path(__file__).parents[2] / "results/paper/full/trainings").glob("*.json")
+FALLING = [path for path in sorted(TRAININGS) if json.loads(path.read_text())["recipe"].get("fall")]
+
+
+def estimates(facts: dict[str, Any]) -> Iterator[tuple[float, float | None]]:
+    """For each milestone of a recorded run, from a fifth to nine tenths of the way: the true time left, and what would
+    have been said."""
+    recipe, limits = facts["recipe"], Limits(seconds=facts["limit_seconds"])
+    fall = Fall(recipe["fall"], straight=recipe.get("straight", False))
+    for milestone in (m for m in facts["milestones"] if m["steps"] <= recipe["fall"]):
+        for point in (Point(*values) for values in facts["history"]):
+            if 0.2 < point.seconds / milestone["seconds"] < 0.9:
+                yield milestone["seconds"] - point.seconds, fall.seconds_to(milestone["wanted"], point, limits)
+
+
+@pytest.mark.parametrize("path", FALLING, ids=lambda path: path.stem)
+def test_the_time_left_is_that_of_recorded_runs(path: Path) -> None:
+    """Half of the estimates within a factor of 1.8, all but a few within 4."""
+    facts = json.loads(path.read_text())
+    factors = [
+        math.inf if said is None else max(truth / max(said, 1e-9), said / truth) for truth, said in estimates(facts)
+    ]
+    assert len(factors) > 4
+    assert statistics.median(factors) < 1.8
+    assert statistics.quantiles(factors, n=20)[-1] < 4
+
+
+def test_the_time_left_to_a_loss() -> None:
+    """On a loss that is the square of the rate's share it is right; behind is no time, beyond the fall is unknown."""
+    for fall in (Fall(1000), Fall(1000, straight=True)):
+        now = Point(seconds=30, steps=300, loss=fall.share(300, 30, Limits()) ** 2, averaged=1, rate=1)
+        for then in (400, 900):
+            loss = fall.share(then, 0, Limits()) ** 2
+            assert fall.seconds_to(loss, now, Limits()) == pytest.approx((then - 300) / 10)
+            assert fall.seconds_to(loss, now, Limits(seconds=1000)) == pytest.approx((then - 300) / 10)
+        assert fall.seconds_to(2 * now.loss, now, Limits()) == 0
+        assert fall.seconds_to(1e-7, now, Limits()) is None
+    assert Fall(None).seconds_to(1e-3, now, Limits()) is None
+    assert fall.seconds_to(1e-3, replace(now, loss=math.nan, averaged=math.nan), Limits()) is None

@@ -25,6 +25,7 @@ RECIPES = {
     "adam": RECIPE,
     "muon": Recipe(optimizer="muon", rate=0.02),
     "batch": Recipe(batch=6, rate=2e-3),
+    "falls": Recipe("muon", rate=0.01, decay=0.2, fall=5000, straight=True, newton_schulz=7, finish_from=None),
     "cuts": Recipe(rate=0.5),  # diverges, collapses, is cut and started again
 }
 QUICK: dict[str, Any] = {"recipe": Recipe(rate=5e-3, finish_from=2e-2), "milestones": (3e-2, 1e-4, 1e-6)}
@@ -64,7 +65,7 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(name: str, tmp_path: Pa
     assert [p.loss for p in whole.history[:20]] == [p.loss for p in resumed.history[:20]]
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", [name for name in RECIPES if name != "falls"])  # a rate falls in time for a limit
 def test_a_run_that_hit_its_limit_goes_on_as_if_it_had_not(name: str, tmp_path: Path) -> None:
     """The result holds the best weights, but the state the latest ones."""
     whole = train(recipe=RECIPES[name], max_steps=900)
@@ -177,11 +178,11 @@ def test_the_first_state_of_a_large_run_waits_until_writing_it_is_a_small_share(
     now = time.monotonic()
     small, large = keeping.Keeper(tmp_path, 10**6), keeping.Keeper(tmp_path, 16 * 10**9)
     assert small._next_save - now == pytest.approx(keeping.SAVE_SECONDS, abs=1)
-    assert large._next_save - now == pytest.approx(320, abs=1)
+    assert large._next_save - now == pytest.approx(640, abs=1)
 
 
 def test_leftovers_of_a_killed_write_are_cleared_away(tmp_path: Path) -> None:
-    for name in (f".{FILE}.x1", ".loss-1e-04.safetensors.abc", ".loss.csv.q"):
+    for name in (f".{FILE}.x1", ".loss-1e-04.safetensors.abc", ".loss.csv.q", ".log.txt.q", ".best.safetensors.q"):
         (tmp_path / name).write_text("half")
     train(tmp_path, max_steps=50)
     assert not list(tmp_path.glob(".*"))

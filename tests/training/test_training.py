@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from recollect import FullyConnected, InputError, UNet
 from recollect.checkpoints import load_checkpoint, load_checkpoint_about
-from recollect.training import MILESTONES, Progress, Recipe, Training, train_to_loss
+from recollect.training import BEST, MILESTONES, Progress, Recipe, Training, train_to_loss
 from recollect.training import run as run_module
-from recollect.training.control import Point
+from recollect.training.control import Limits, Point
 from tests.training.small import RECIPE, loss_of, small_images, small_network, train, vector
 
 
@@ -121,7 +121,7 @@ def test_time_left_ends_where_the_last_layer_is_solved() -> None:
     point, left = made.watch.history[-1], []
     for until in (1e-5, 1e-8):
         made.wanted = [until]
-        left.append(made._progress(point).seconds_left)
+        left.append(made._progress(point, Limits()).seconds_left)
     assert left[0] == left[1] == pytest.approx(10 * (10 ** (1 / 3) - 1), rel=0.01)
 
 
@@ -175,6 +175,43 @@ def test_at_the_step_limit_it_says_how_far_it_got(tmp_path: Path) -> None:
     assert all(m.path is not None and m.path.exists() for m in done.milestones)
     assert loss_of(done.network, small_images()) == pytest.approx(done.loss, rel=1e-3)
     assert done.loss <= min(p.averaged for p in done.history) * (1 + 1e-6)  # the best, not the last
+
+
+def test_a_run_that_fell_short_leaves_its_best_weights_until_it_gets_there(tmp_path: Path) -> None:
+    short = train(tmp_path, max_steps=420)
+    saved = load_checkpoint(tmp_path / BEST)
+    assert loss_of(saved.network, small_images()) == pytest.approx(short.loss, rel=1e-3)
+    assert (saved.about["loss"], saved.about["milestone"], saved.about["steps"]) == (short.loss, None, 420)
+    assert train(tmp_path).reached
+    assert not (tmp_path / BEST).exists()
+
+
+def test_a_pause_is_no_limit(tmp_path: Path) -> None:
+    """Stopped for now, the rate did not fall for it, and the same call goes on."""
+    recipe = replace(RECIPE, fall=10**6, finish_from=None)
+    first = train(tmp_path, until=1e-5, recipe=recipe, pause_after=0.2)
+    assert first.why.startswith(f"Train loss {first.loss:.2e} paused after")
+    assert first.history[-1].rate > 0.99 * RECIPE.rate
+    assert not (tmp_path / BEST).exists()
+    again = train(tmp_path, until=1e-12, recipe=recipe, pause_after=first.history[-1].seconds + 0.2)
+    assert again.history[-1].steps > first.history[-1].steps
+
+
+def test_whoever_listens_can_end_it_and_nothing_is_lost(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.point.steps >= 200:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path, report=interrupt)
+    resumed = train(tmp_path)
+    assert any("step 200] interrupted" in line for line in resumed.log)
+    assert torch.equal(vector(resumed.network), vector(train().network))
+
+
+def test_the_log_is_a_file_too(tmp_path: Path) -> None:
+    done = train(tmp_path)
+    assert (tmp_path / "log.txt").read_text().splitlines() == done.log
 
 
 def test_at_the_time_limit_too() -> None:
@@ -355,6 +392,29 @@ def test_a_collapse_that_other_weights_get_out_of() -> None:
     done = train(network=network, until=1e-4)
     assert len(said(done, "the output collapsed")) == 1
     assert done.reached, done.log
+    assert "started again from other weights (seed 43)" in said(done, "the output collapsed")[0]
+    assert done.restarted_from == {"seed": 43, "scale": 1.0, "restarts": 1}
+    assert train(max_steps=50).restarted_from is None
+
+
+def test_a_collapse_is_noticed_within_a_short_fall() -> None:
+    network = small_network()
+    with torch.no_grad():
+        for p in network.parameters():
+            p.zero_()
+    done = train(network=network, recipe=replace(RECIPE, fall=900), max_steps=900)
+    assert said(done, "the output collapsed")
+
+
+def test_the_rise_of_a_rate_is_no_spike() -> None:
+    """It goes up by itself when a fall was not enough; what the loss does then is no accident."""
+    network, recipe = FullyConnected((1, 8, 8), layers=4, width=64), Recipe("muon", rate=0.02, fall=600)
+    done = train(network=network, until=1e-30, recipe=replace(recipe, finish_from=None), max_steps=1300)
+    assert said(done, "goes up again")
+    after = next(p for p in done.history if p.steps > 600)
+    before = [p for p in done.history if p.steps <= 600][-1]
+    assert after.best > 30 * before.best, "the test asks for a loss that rises much"
+    assert not said(done, "spike")
 
 
 def test_one_image_alone_is_learned() -> None:
