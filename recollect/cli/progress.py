@@ -24,8 +24,8 @@ def training_report(console: Console | None = None) -> Iterator[Callable[[Progre
 
 
 @contextmanager
-def heeding_interrupts(report: Callable[[Progress], None]) -> Iterator[Callable[[Progress], None]]:
-    """Ctrl-C, or a request to terminate, ends a run where it can be saved; a second one ends it at once."""
+def heeding_interrupts() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed, or an end asked for otherwise: so that a run can be saved. A second one ends all."""
     asked = False
 
     def ask(_signal: int, _frame: object) -> None:
@@ -34,14 +34,9 @@ def heeding_interrupts(report: Callable[[Progress], None]) -> Iterator[Callable[
             raise KeyboardInterrupt
         asked = True
 
-    def listening(progress: Progress) -> None:
-        report(progress)
-        if asked:
-            raise KeyboardInterrupt
-
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield listening
+        yield lambda: asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -90,11 +90,13 @@ def train_command(
     recipe = Recipe.for_network(net, len(images), optimizer, seed)
     recipe = recipe if rate is None else replace(recipe, rate=rate)
     recipe = recipe if batch is None else replace(recipe, batch=batch)
-    with training_report() as display, heeding_interrupts(display) as report:
+    with training_report() as report, heeding_interrupts() as stop:
         result = train_to_loss(
             net, images, until, decades_to(until), recipe=recipe, out=out, device=device, max_seconds=max_seconds,
-            max_steps=max_steps, report=report,
+            max_steps=max_steps, report=report, stop=stop,
         )  # fmt: skip
+        if stop() and not result.reached:
+            raise KeyboardInterrupt
     tell(result, out, as_json)
     if not result.reached:
         raise typer.Exit(1)

@@ -15,7 +15,7 @@ SPIKE = 30.0  # a loss this many times the best is a spike; this many times what
 COLLAPSED = 0.5  # a network still at this share of a constant output's loss has learned nothing
 ONE_IMAGE = 1e-12  # a constant output this good is the goal itself: there is one image, or copies of one
 FORESIGHT = 120  # nothing honest can be said of a time so many times the one behind
-PAUSED = "paused"
+PAUSED, INTERRUPTED = "paused", "interrupted"
 LOWEST_RATE = 1e-9  # below this a step no longer changes float32 weights
 
 

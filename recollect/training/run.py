@@ -16,7 +16,7 @@ from recollect.checkpoints import load_checkpoint
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.precision import apply_checked, float32_precision
-from recollect.training.control import PATIENCE, PAUSED, Limits, Point, Watch, seconds_to
+from recollect.training.control import INTERRUPTED, PATIENCE, PAUSED, Limits, Point, Watch, seconds_to
 from recollect.training.finish import can_finish, solve_last_layer
 from recollect.training.keeping import Keeper
 from recollect.training.outcome import Milestone, Progress, Training, spell
@@ -66,33 +66,30 @@ class Run:
     def steps(self) -> int:
         return self.stepper.steps
 
-    def train(self, wanted: list[float], limits: Limits, report: Callable[[Progress], None] | None) -> Training:
+    def train(
+        self,
+        wanted: list[float],
+        limits: Limits,
+        report: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Training:
         self.wanted = [w for w in wanted if w not in {m.wanted for m in self.milestones}]
         started = time.monotonic() - self.seconds
         if not self.steps:  # nothing worse than where it started is ever gone back to
             self.best_loss = _or_infinite(self.stepper.measure(averaged=False))
         while self.wanted:
-            if stop := limits.reached(self.seconds, self.steps) or too_slow(self):
-                return self._end(stop)
+            if end := limits.reached(self.seconds, self.steps) or too_slow(self) or (INTERRUPTED if stop() else None):
+                return self._end(end)
             self._set_rate(limits)
-            point, here = self._window(started, limits)
+            point, here = self._window(started, limits, stop)
             self._take_milestones(here)
             if self.wanted and here.loss <= self.finish_from:
                 self._finish(here)
             self._react(point)
-            self._tell(report, point, limits)
-            self.keeper.save_if_due(self)
-        return self._end("reached")
-
-    def _tell(self, report: Callable[[Progress], None] | None, point: Point, limits: Limits) -> None:
-        """Whoever listens may end the run here, where nothing is lost."""
-        try:
             if report:
                 report(self._progress(point, limits))
-        except KeyboardInterrupt:
-            self.say("interrupted")
-            self.keeper.save(self)
-            raise
+            self.keeper.save_if_due(self)
+        return self._end("reached")
 
     def _set_rate(self, limits: Limits) -> None:
         """Follow the fall of the rate; start another when it ended, the goal is still ahead and there is time."""
@@ -102,12 +99,13 @@ class Run:
             self.say(f"the rate fell to nothing; it goes up again, and falls over {self.fall.length} steps")
         self.stepper.set_rate(self.top_rate * self.fall.share(self.steps, self.seconds, limits))
 
-    def _window(self, started: float, limits: Limits) -> tuple[Point, Here]:
+    def _window(self, started: float, limits: Limits, stop: Callable[[], bool]) -> tuple[Point, Here]:
         """Some steps, and a look at where they led: the better of weights and average, each measured."""
         near = self.best_loss < NEAR * self.wanted[0]
         steps = WINDOW if near else max(WINDOW, self.steps // LOOKS)
+        deadline = started + min(limits.seconds, limits.pause)
         loss = self.stepper.run(
-            int(min(steps, limits.steps - self.steps)), until=started + min(limits.seconds, limits.pause)
+            int(min(steps, limits.steps - self.steps)), halt=lambda: time.monotonic() >= deadline or stop()
         )
         averaged = self.stepper.measure(averaged=True, precision=self.stepper.measuring_precision)
         here = Here(averaged, self.stepper.average)
@@ -184,7 +182,7 @@ class Run:
         self.keeper.draw(self)
         self.stepper.set_weights(best)
         self.network.eval()
-        if how != PAUSED:
+        if how not in (PAUSED, INTERRUPTED):
             self.keeper.best(self, loss, reached)
         return Training(
             self.network, loss, self.milestones, reached, why, self.log, self.watch.history, restarted_from(self)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Literal
 
@@ -62,12 +61,12 @@ class Stepper:
         self.rate = rate
         self.optimizer.set_rate(rate)
 
-    def run(self, steps: int, until: float = math.inf) -> float:
-        """Take some steps, fewer where the clock passes `until`; returns the geometric mean of their losses (NaN if one
+    def run(self, steps: int, halt: Callable[[], bool] = lambda: False) -> float:
+        """Take some steps, fewer where `halt` says so after one; returns the geometric mean of their losses (NaN if one
         was not finite)."""
         self._log_loss.zero_()
         taken = 0
-        while taken < steps and (not taken or time.monotonic() < until):
+        while taken < steps and not (taken and halt()):
             if self._partial:
                 self._draw_batch()
             if self.images.is_cuda:

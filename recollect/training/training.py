@@ -33,12 +33,13 @@ def train_to_loss(
     max_steps: int | None = None,
     pause_after: float | None = None,
     report: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Training:
     """Train until the loss over all images is at or below `until`; resumes what is in the folder `out`.
 
     Limits count from the first start, and the rate falls in time for them. `pause_after` are seconds of the whole run
-    too, after which it stops for now, as it would if it were interrupted: the same call goes on. A `report` that
-    raises KeyboardInterrupt ends the run at once, saved.
+    too, after which it stops for now: it is saved, and the same call goes on. `stop` is asked after every step, and
+    ends it likewise.
     """
     if not isinstance(network, nn.Module):
         raise InputError(f"A network to train is an nn.Module, not a {type(network).__name__}.")
@@ -54,4 +55,4 @@ def train_to_loss(
     recipe = recipe or Recipe.for_network(network, len(images))
     run = Run(network.to(where), images, recipe, Path(out) if out else None, where)
     wanted = sorted({m for m in milestones if m > until * (1 + 1e-9)} | {until}, reverse=True)
-    return run.train(wanted, limits, report)
+    return run.train(wanted, limits, report, stop)

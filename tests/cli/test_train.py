@@ -134,7 +134,7 @@ def test_interrupted_it_goes_on_from_there(
     assert process.returncode == 130, err
     assert err.strip().startswith("recollect: interrupted")
     log = (tmp_path / "runs" / "log.txt").read_text()
-    assert log.splitlines()[-1].endswith("] interrupted")
+    assert "interrupted after" in log.splitlines()[-1]
     assert int(log.splitlines()[-1].split("step ")[1].split("]")[0]) > 0
     monkeypatch.chdir(tmp_path)
     resumed = here(*SMALL, "--until", "1e-4", "--json")

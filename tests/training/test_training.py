@@ -197,16 +197,20 @@ def test_a_pause_is_no_limit(tmp_path: Path) -> None:
     assert again.history[-1].steps > first.history[-1].steps
 
 
-def test_whoever_listens_can_end_it_and_nothing_is_lost(tmp_path: Path) -> None:
-    def interrupt(progress: Progress) -> None:
-        if progress.point.steps >= 200:
-            raise KeyboardInterrupt
+def test_asked_to_stop_it_does_after_the_step_and_goes_on_from_there(tmp_path: Path) -> None:
+    asked: list[int] = []
 
-    with pytest.raises(KeyboardInterrupt):
-        train(tmp_path, report=interrupt)
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > 230
+
+    first = train(tmp_path, stop=stop)
+    assert first.why.startswith(f"Train loss {first.loss:.2e} interrupted after")
+    assert 200 < first.history[-1].steps < 250
+    assert not (tmp_path / BEST).exists()
     resumed = train(tmp_path)
-    assert any("step 200] interrupted" in line for line in resumed.log)
-    assert torch.equal(vector(resumed.network), vector(train().network))
+    assert resumed.reached
+    assert any(f"step {first.history[-1].steps}] resumed" in line for line in resumed.log)
 
 
 def test_the_log_is_a_file_too(tmp_path: Path) -> None:
@@ -317,7 +321,7 @@ def test_a_spike_at_the_end_of_a_window_is_never_taken_for_the_best() -> None:
     made = run_module.Run(small_network(), small_images(), RECIPE, None, torch.device("cpu"))
     made.wanted, limits = [1e-8], run_module.Limits()
     for _ in range(4):
-        _, here = made._window(0.0, limits)
+        _, here = made._window(0.0, limits, lambda: False)
     before = here.loss
     step, calls = made.stepper._step, []
 
@@ -329,7 +333,7 @@ def test_a_spike_at_the_end_of_a_window_is_never_taken_for_the_best() -> None:
                 made.stepper.weights[-1].add_(1.0)
 
     made.stepper._step = thrown_off  # type: ignore[method-assign]
-    point, here = made._window(0.0, limits)
+    point, here = made._window(0.0, limits, lambda: False)
     assert point.loss < before  # all fifty losses were fine
     assert here.loss == pytest.approx(point.averaged)
     assert here.weights is made.stepper.average
