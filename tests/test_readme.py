@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -90,6 +91,22 @@ def test_the_sentences_around_it_are_what_the_records_say() -> None:
     assert [round(t["seconds"]) for t in trainings] == [9, 9, 240]
     assert all(t["loss"] <= 1e-8 for t in trainings)
     assert [t["fit"]["width"] for t in trainings[:2]] == [1024, 1024]
+
+
+def test_the_rates_of_many_images_are_what_the_records_say() -> None:
+    words = " ".join(README.split())
+    records = [r for r in read_records(FULL / "cells") if r.cell.get("gamma") is None and r.cell["set"] == "train"]
+    for training, numbers in (
+        ("fc20-lrelu-muon-tiny25000", "{}, {} and {}% approximately under block, half and stripes"),
+        ("unet-softplus-muon-cifar1000", "{}, {} and {}% (50.3, 75.9, 22.9)"),
+    ):
+        blind = [r for r in records if (r.cell.get("training"), r.cell["method"]) == (training, "blind")]
+        by_mask = {r.cell["mask"]: percent(r.score.approximate) for r in blind}
+        assert numbers.format(*(by_mask[mask] for mask in ("block", "half", "stripes"))) in words
+        seconds = json.loads((FULL / "trainings" / f"{training}.json").read_text())["milestones"][-1]["seconds"]
+        assert f"trained in {seconds:.0f} s" in words
+    generic = [r.score.approximate for r in records if r.cell.get("images") == "cifar1000"]
+    assert f"restores {max(float(percent(rate)) for rate in generic)}% at most" in words
 
 
 def test_the_six_lines_of_an_audit_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
