@@ -16,6 +16,7 @@ from recollect.records import provenance
 from recollect.sources import load
 from recollect.sweep import Budget, Folder, Shared, Task
 from recollect.training import BEST, Recipe, Training, train_to_loss
+from recollect.training.control import PAUSED
 
 _HISTORY = 200  # points of the loss curve that are kept
 
@@ -63,33 +64,26 @@ def finished(bench: Bench, fit: Fit) -> bool:
 
 def training(bench: Bench, fit: Fit, images: Shared[Images], budget: Budget) -> Task:
     """Train, or go on with it, as far as the time allows; what is known about it is kept, and said in a line."""
-    pause = _spent(bench, fit) + budget.left
 
     def keep(facts: dict[str, Any]) -> str:
         bench.results.add_training(fit, facts)
         reached = ", ".join(f"{m['wanted']:.0e} in {m['seconds']:.0f} s" for m in facts["milestones"])
         return f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
 
-    inputs = (fit, images, Folder(bench.work / fit.name), pause, bench.device)
+    inputs = (fit, images, Folder(bench.work / fit.name), budget.left, bench.device)
     return Task(f"{fit.name}: training", train, inputs, keep, first=True)
 
 
 def train(fit: Fit, images: Images, folder: Path, pause: float, device: torch.device) -> dict[str, Any]:
-    """Weights go to the folder; the facts that are worth keeping come back. At `pause` this call's time ends."""
+    """Weights go to the folder; the facts that are worth keeping come back. After `pause` seconds it stops for now."""
     network = fit.network(images.shape)
     recipe = Recipe.for_network(network, len(images), optimizer=fit.optimizer, seed=SEED)
     done = train_to_loss(
         network, images, fit.milestones[-1], fit.milestones, recipe=recipe, out=folder, device=device,
         max_seconds=fit.limit_seconds, pause_after=pause,
     )  # fmt: skip
-    over = done.reached or pause >= fit.limit_seconds
+    over = done.reached or PAUSED not in done.why
     return _facts(fit, recipe, images, network.settings, done, device) | {"finished": over}
-
-
-def _spent(bench: Bench, fit: Fit) -> float:
-    """Seconds of training that earlier calls spent on what is in the work folder."""
-    facts = bench.results.training(fit)
-    return float(facts["seconds"]) if facts and (bench.work / fit.name).exists() else 0.0
 
 
 def _facts(

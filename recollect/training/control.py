@@ -12,7 +12,8 @@ PATIENCE = 1000  # steps without progress before anything is done about it, or a
 PROGRESS = 0.93  # the averaged loss must fall to this share of itself within the patience
 CUT = 0.5
 SPIKE = 30.0  # a loss this many times the best is a spike; this many times what any image could cost, a divergence
-COLLAPSED = 0.5  # a network still at this share of a constant output's loss has learned nothing
+COLLAPSED = 0.5  # a network still at this share of a constant output's loss has learned nothing ...
+COLLAPSED_FALLING = 0.9  # ... and at this one where the rate is still to fall
 ONE_IMAGE = 1e-12  # a constant output this good is the goal itself: there is one image, or copies of one
 FORESIGHT = 120  # nothing honest can be said of a time so many times the one behind
 PAUSED, INTERRUPTED = "paused", "interrupted"
@@ -51,7 +52,7 @@ class Limits:
     pause: float = math.inf  # seconds after which it stops for now; unlike a limit, the rate does not fall for it
 
     def __post_init__(self) -> None:
-        if not (self.seconds >= 0 and self.steps >= 0):
+        if not (self.seconds >= 0 and self.steps >= 0 and self.pause >= 0):
             raise InputError(f"A limit cannot be negative, got {self.seconds:g} seconds and {self.steps:g} steps.")
 
     def reached(self, seconds: float, steps: int) -> str | None:
@@ -73,14 +74,14 @@ class Watch:
 
     constant_loss: float
     patience: int = PATIENCE
+    collapsed: float = COLLAPSED
     history: list[Point] = field(default_factory=list)
-    since: int = 0  # steps at the last intervention: progress is judged from there
-    began: int = 0  # steps where the loss had to rise: from there on a spike is one beside the best
+    since: int = 0  # steps at the last intervention: earlier points no longer count
 
     def judge(self, point: Point) -> Verdict:
         self.history.append(point)
         recent = [p for p in self.history if p.steps > self.since]
-        best = min((p.best for p in self.history[:-1] if p.steps > self.began), default=math.inf)
+        best = min((p.best for p in recent[:-1]), default=math.inf)
         if not math.isfinite(point.loss) or not math.isfinite(point.averaged):
             return Verdict.DIVERGED
         if point.best > SPIKE:  # no output in [0, 1] costs more than 1
@@ -91,16 +92,12 @@ class Watch:
         earlier = [p for p in recent if p.steps <= point.steps - patience]
         if not earlier or point.best < PROGRESS * earlier[-1].best:
             return Verdict.FINE
-        learned_nothing = point.best > COLLAPSED * self.constant_loss > COLLAPSED * ONE_IMAGE
+        learned_nothing = self.constant_loss > ONE_IMAGE and point.best > self.collapsed * self.constant_loss
         return Verdict.COLLAPSED if learned_nothing else Verdict.PLATEAU
 
-    def acted(self, point: Point) -> None:
-        """Something was changed: give it time before judging again."""
-        self.since = point.steps
-
-    def forget(self, steps: int) -> None:
-        """Other weights, or a rate that rises again: the loss may be any."""
-        self.since = self.began = steps
+    def acted(self, steps: int) -> None:
+        """Something was changed here: give it time before judging again."""
+        self.since = steps
 
 
 def seconds_to(history: list[Point], loss: float) -> float | None:

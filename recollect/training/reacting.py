@@ -20,10 +20,9 @@ def react(run: Run, verdict: Verdict, point: Point) -> None:
         return
     if verdict is Verdict.COLLAPSED:
         start_again(run, point)
-        run.watch.forget(point.steps)
     else:
         cut_rate(run, verdict, point)
-        run.watch.acted(point)
+    run.watch.acted(point.steps)
 
 
 def restarted_from(run: Run) -> dict[str, float] | None:
@@ -42,7 +41,7 @@ def start_again(run: Run, point: Point) -> None:
     run.stepper.restart(run.top_rate)
     run.fall = replace(run.fall, begin=run.steps)
     run.say(
-        f"the output collapsed: no better than a constant one ({point.best:.1e}); "
+        f"the output collapsed: hardly better than a constant one ({point.best:.1e}); "
         f"started again from other weights (seed {start['seed']}), rate {run.top_rate:.1e}"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,17 @@ from recollect.checkpoints import load_checkpoint
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.precision import apply_checked, float32_precision
-from recollect.training.control import INTERRUPTED, PATIENCE, PAUSED, Limits, Point, Watch, seconds_to
+from recollect.training.control import (
+    COLLAPSED,
+    COLLAPSED_FALLING,
+    INTERRUPTED,
+    PATIENCE,
+    PAUSED,
+    Limits,
+    Point,
+    Watch,
+    seconds_to,
+)
 from recollect.training.finish import can_finish, solve_last_layer
 from recollect.training.keeping import Keeper
 from recollect.training.outcome import Milestone, Progress, Training, spell
@@ -28,6 +38,7 @@ from recollect.training.stepper import Stepper
 WINDOW, LOOKS = 50, 200  # steps between two looks at the loss at first; later a LOOKS-th of all that are behind ...
 NEAR = 3.0  # ... but where the loss is within this factor of the next milestone
 ROOM = 0.5  # a rate that fell goes up again while less than this share of a limit is used
+RISE = 2.0  # where the rate goes up by this factor the loss may rise too
 FALL_PATIENCE = 2  # a half of a short fall without progress is enough to act
 
 
@@ -45,7 +56,8 @@ class Run:
         self.top_rate = recipe.rate  # of which the rate is a share
         self.fall = Fall(recipe.fall, straight=recipe.straight)
         patience = min(PATIENCE, recipe.fall // FALL_PATIENCE) if recipe.fall else PATIENCE
-        self.watch = Watch(_constant_loss(self.images), patience)
+        collapsed = COLLAPSED_FALLING if recipe.fall else COLLAPSED
+        self.watch = Watch(_constant_loss(self.images), patience, collapsed)
         self.log: list[str] = []
         self.told = 0  # lines of the log that were reported
         self.seconds, self.tries = 0.0, 0
@@ -74,7 +86,7 @@ class Run:
         stop: Callable[[], bool] = lambda: False,
     ) -> Training:
         self.wanted = [w for w in wanted if w not in {m.wanted for m in self.milestones}]
-        started = time.monotonic() - self.seconds
+        started, limits = time.monotonic() - self.seconds, replace(limits, pause=self.seconds + limits.pause)
         if not self.steps:  # nothing worse than where it started is ever gone back to
             self.best_loss = _or_infinite(self.stepper.measure(averaged=False))
         while self.wanted:
@@ -95,9 +107,11 @@ class Run:
         """Follow the fall of the rate; start another when it ended, the goal is still ahead and there is time."""
         if self.fall.over(self.steps) and limits.used(self.seconds, self.steps) < ROOM:
             self.fall = self.fall.again(self.steps)
-            self.watch.forget(self.steps)
             self.say(f"the rate fell to nothing; it goes up again, and falls over {self.fall.length} steps")
-        self.stepper.set_rate(self.top_rate * self.fall.share(self.steps, self.seconds, limits))
+        rate = self.top_rate * self.fall.share(self.steps, self.seconds, limits)
+        if rate > RISE * self.stepper.rate:  # another fall, or a later limit than before
+            self.watch.acted(self.steps)
+        self.stepper.set_rate(rate)
 
     def _window(self, started: float, limits: Limits, stop: Callable[[], bool]) -> tuple[Point, Here]:
         """Some steps, and a look at where they led: the better of weights and average, each measured."""
@@ -166,8 +180,8 @@ class Run:
         return Progress(point, goal, left, self.wanted[-1] if self.wanted else None, said)
 
     def _seconds_to(self, loss: float, point: Point, limits: Limits) -> float | None:
-        if self.fall.length and not self.fall.over(self.steps):
-            return self.fall.seconds_to(loss, point, limits)
+        if self.fall.length:
+            return None if self.fall.over(self.steps) else self.fall.seconds_to(loss, point, limits)
         return seconds_to(self.watch.history, loss)
 
     def _end(self, how: str) -> Training:

@@ -50,8 +50,7 @@ class SavedRun:
             "top_rate": run.top_rate, "fall": [run.fall.length, run.fall.begin],
             "forward_precision": stepper.forward_precision, "precision": run.precision,
             "best_loss": run.best_loss, "log": run.log,
-            "since": run.watch.since, "began": run.watch.began,
-            "history": [list(astuple(p)) for p in run.watch.history],
+            "since": run.watch.since, "history": [list(astuple(p)) for p in run.watch.history],
         }  # fmt: skip
         return cls(tensors, facts)
 
@@ -94,7 +93,7 @@ class SavedRun:
         run.precision, run.top_rate = facts["precision"], facts["top_rate"]
         length, begin = facts["fall"]
         run.fall = Fall(length, begin, run.recipe.straight)
-        run.watch.since, run.watch.began = facts["since"], facts.get("began", 0)
+        run.watch.since = facts["since"]
         run.watch.history = [Point(*values) for values in facts["history"]]
 
     def _list(self, name: str) -> list[Tensor]:
@@ -108,8 +107,8 @@ def save_run(folder: Path, run: SavedRun) -> None:
 
 def load_run(folder: Path, device: torch.device) -> SavedRun | None:
     """What an earlier run left in the folder, if there is anything."""
-    for name in (f"{FILE}.", "loss", "log", "best"):
-        for leftover in folder.glob(f".{name}*"):  # of a run killed while it wrote
+    for name in (FILE, "loss.csv", "loss.svg", "loss-*.safetensors", "log.txt", "best.safetensors"):
+        for leftover in folder.glob(f".{name}.*"):  # of a run killed while it wrote
             leftover.unlink(missing_ok=True)
     if not (folder / FILE).exists():
         return None

@@ -37,9 +37,9 @@ def train_to_loss(
 ) -> Training:
     """Train until the loss over all images is at or below `until`; resumes what is in the folder `out`.
 
-    Limits count from the first start, and the rate falls in time for them. `pause_after` are seconds of the whole run
-    too, after which it stops for now: it is saved, and the same call goes on. `stop` is asked after every step, and
-    ends it likewise.
+    Limits count from the first start, and the rate falls in time for them. `pause_after` are seconds of this call,
+    after which it stops for now: it is saved, and the same call goes on. `stop` is asked after every step, and ends it
+    likewise.
     """
     if not isinstance(network, nn.Module):
         raise InputError(f"A network to train is an nn.Module, not a {type(network).__name__}.")

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from recollect import InputError
-from recollect.paper import measuring, plan
+from recollect.paper import fitting, measuring, plan
 from recollect.paper.plan import Cell
 from recollect.paper.running import gather, run
 from recollect.paper.scales import SMALL
@@ -146,6 +146,17 @@ def test_time_that_is_over_ends_between_two_cells_and_the_next_call_goes_on(tmp_
     assert not run([experiment()], SMALL, here, budget=ended, tell=told.append)
     assert run([experiment()], SMALL, here)
     assert len(contents(tmp_path)) == 12
+
+
+def test_the_time_of_a_call_is_no_limit_that_a_rate_falls_for(tmp_path: Path) -> None:
+    fit = replace(FIT, kind="unet", width=(8, 16), optimizer="muon", milestones=(1e-12,))
+    here = bench(tmp_path)
+    images, inputs = here.images(fit, "train"), (tmp_path / "work", 0.5, here.device)
+    first, second = (fitting.train(fit, images, *inputs) for _ in range(2))
+    for facts in (first, second):
+        assert not facts["finished"]
+        assert facts["history"][-1][-1] > 0.99 * facts["recipe"]["rate"]
+    assert second["seconds"] > first["seconds"]
 
 
 def test_only_what_is_asked_for(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from recollect import InputError
-from recollect.training.control import PATIENCE, Limits, Point, Verdict, Watch, seconds_to
+from recollect.training.control import COLLAPSED_FALLING, PATIENCE, Limits, Point, Verdict, Watch, seconds_to
 
 
 def point(steps: int, loss: float, averaged: float | None = None) -> Point:
@@ -79,26 +79,26 @@ def test_after_something_was_done_it_is_given_time() -> None:
     for p in points:
         seen.append(watch.judge(p))
         if seen[-1] is Verdict.PLATEAU:
-            watch.acted(p)
+            watch.acted(p.steps)
     first, second = (i for i, verdict in enumerate(seen) if verdict is Verdict.PLATEAU)
     assert (second - first) * 50 >= PATIENCE
 
 
-def test_where_the_loss_had_to_rise_the_old_best_is_forgotten() -> None:
-    """Started again from other weights, or at a higher rate, a loss far above the old best is no spike."""
+def test_points_before_an_intervention_do_not_count_as_the_best() -> None:
+    """From other weights, at a higher rate or without momentum, a loss far above the old best is no spike."""
     watch = Watch(0.05)
     watch.judge(point(50, 1e-6))
-    watch.forget(50)
-    assert watch.judge(point(100, 0.02)) is Verdict.FINE
+    watch.acted(50)
+    assert watch.judge(point(100, 0.05)) is Verdict.FINE
+    assert watch.judge(point(150, 1e-6)) is Verdict.FINE
+    assert watch.judge(point(200, 0.02)) is Verdict.SPIKE
 
 
-def test_a_spike_right_after_an_intervention_is_one() -> None:
-    """The rate was cut and the best weights were put back: the best is where it should be."""
-    watch = Watch(0.05)
-    low = point(50, 1e-6)
-    watch.judge(low)
-    watch.acted(low)
-    assert watch.judge(point(100, 0.02)) is Verdict.SPIKE
+def test_where_the_rate_is_still_to_fall_a_network_above_half_of_a_constant_output_is_not_given_up() -> None:
+    still = [point(50 * i, 0.03) for i in range(1, 40)]
+    stays, falls = Watch(0.05), Watch(0.05, collapsed=COLLAPSED_FALLING)
+    assert Verdict.COLLAPSED in [stays.judge(p) for p in still]
+    assert Verdict.COLLAPSED not in [falls.judge(p) for p in still]
 
 
 def test_a_short_run_has_less_patience() -> None:

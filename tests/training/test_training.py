@@ -14,6 +14,7 @@ from recollect.checkpoints import load_checkpoint, load_checkpoint_about
 from recollect.training import BEST, MILESTONES, Progress, Recipe, Training, train_to_loss
 from recollect.training import run as run_module
 from recollect.training.control import Limits, Point
+from recollect.training.schedule import Fall
 from tests.training.small import RECIPE, loss_of, small_images, small_network, train, vector
 
 
@@ -193,7 +194,7 @@ def test_a_pause_is_no_limit(tmp_path: Path) -> None:
     assert first.why.startswith(f"Train loss {first.loss:.2e} paused after")
     assert first.history[-1].rate > 0.99 * RECIPE.rate
     assert not (tmp_path / BEST).exists()
-    again = train(tmp_path, until=1e-12, recipe=recipe, pause_after=first.history[-1].seconds + 0.2)
+    again = train(tmp_path, until=1e-12, recipe=recipe, pause_after=0.2)
     assert again.history[-1].steps > first.history[-1].steps
 
 
@@ -380,21 +381,22 @@ class Stuck(nn.Module):
 
 def test_a_network_that_outputs_a_constant() -> None:
     done = train(network=Stuck(), max_steps=2600, recipe=Recipe(rate=0.02))
-    lines = said(done, "the output collapsed: no better than a constant one")
+    lines = said(done, "the output collapsed: hardly better than a constant one")
     assert len(lines) >= 2
     assert all("started again from other weights" in line for line in lines)
     assert not done.reached
     assert done.loss == pytest.approx(run_module._constant_loss(small_images().pixels), rel=0.1)
 
 
-def test_a_collapse_that_other_weights_get_out_of() -> None:
+def test_a_collapse_that_other_weights_get_out_of(tmp_path: Path) -> None:
     """With all weights zero only the last bias has a gradient: a constant output for ever, until it starts again."""
     network = small_network()
     with torch.no_grad():
         for p in network.parameters():
             p.zero_()
-    done = train(network=network, until=1e-4)
+    done = train(tmp_path, network=network, until=1e-4)
     assert len(said(done, "the output collapsed")) == 1
+    assert load_checkpoint_about(tmp_path / "loss-1e-04.safetensors")["restarted_from"]["seed"] == 43
     assert done.reached, done.log
     assert "started again from other weights (seed 43)" in said(done, "the output collapsed")[0]
     assert done.restarted_from == {"seed": 43, "scale": 1.0, "restarts": 1}
@@ -406,8 +408,35 @@ def test_a_collapse_is_noticed_within_a_short_fall() -> None:
     with torch.no_grad():
         for p in network.parameters():
             p.zero_()
-    done = train(network=network, recipe=replace(RECIPE, fall=900), max_steps=900)
-    assert said(done, "the output collapsed")
+    done = train(network=network, recipe=replace(RECIPE, fall=900), max_steps=1800)
+    (line,) = said(done, "the output collapsed")
+    steps = int(line.split("step ")[1].split("]")[0])
+    assert steps < 900
+    after = next(p for p in done.history if p.steps > steps)
+    assert after.rate > 0.7 * RECIPE.rate  # its fall has begun anew, as far as the limit allows
+
+
+def test_the_time_left_along_a_fall_is_that_of_the_fall() -> None:
+    reports: list[Progress] = []
+    recipe = Recipe("muon", rate=0.02, fall=600, finish_from=None)
+    train(network=FullyConnected((1, 8, 8), layers=4, width=64), recipe=recipe, max_steps=600, report=reports.append)
+    limits, seen = Limits(steps=600), 0
+    for progress in reports[:-1]:
+        if progress.next_milestone:
+            assert progress.seconds_left == Fall(600).seconds_to(progress.next_milestone, progress.point, limits)
+            seen += progress.seconds_left is not None
+    assert seen > 4
+
+
+def test_a_later_limit_raises_the_rate_and_that_is_no_spike(tmp_path: Path) -> None:
+    network, recipe = FullyConnected((1, 8, 8), layers=4, width=64), Recipe("muon", rate=0.02, fall=10_000)
+    recipe = replace(recipe, finish_from=None)
+    first = train(tmp_path, network=network, until=1e-30, recipe=recipe, max_steps=600)
+    again = train(tmp_path, network=network, until=1e-30, recipe=recipe, max_steps=1500)
+    after = next(p for p in again.history if p.steps > 600)
+    assert after.rate > 10 * first.history[-1].rate
+    assert after.best > 30 * first.history[-1].best, "the test asks for a loss that rises much"
+    assert not said(again, "spike")
 
 
 def test_the_rise_of_a_rate_is_no_spike() -> None:
