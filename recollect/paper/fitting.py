@@ -16,7 +16,6 @@ from recollect.records import provenance
 from recollect.sources import load
 from recollect.sweep import Budget, Folder, Shared, Task
 from recollect.training import BEST, Recipe, Training, train_to_loss
-from recollect.training.control import PAUSED
 
 _HISTORY = 200  # points of the loss curve that are kept
 
@@ -82,8 +81,7 @@ def train(fit: Fit, images: Images, folder: Path, pause: float, device: torch.de
         network, images, fit.milestones[-1], fit.milestones, recipe=recipe, out=folder, device=device,
         max_seconds=fit.limit_seconds, pause_after=pause,
     )  # fmt: skip
-    over = done.reached or PAUSED not in done.why
-    return _facts(fit, recipe, images, network.settings, done, device) | {"finished": over}
+    return _facts(fit, recipe, images, network.settings, done, device) | {"finished": not done.for_now}
 
 
 def _facts(

@@ -17,7 +17,6 @@ CHECKED = ("blind", "known", "refined")  # on images that were not trained on to
 def cells_of(
     scale: Scale, fits: Iterable[Fit], methods: Sequence[str] = EVERY, gamma: float | None = None
 ) -> list[Cell]:
-    fits = list(fits)
     of_control = [method for method in methods if method in CHECKED]
     return [
         Cell(fit, fit.milestones[-1], part, mask, method, gamma=gamma)

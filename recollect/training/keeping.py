@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from recollect.checkpoints import save_checkpoint, writing
 from recollect.records import provenance
 from recollect.training.curve import draw_curve, write_curve
-from recollect.training.outcome import BEST, Milestone, milestone_path, milestones_in, spell
+from recollect.training.outcome import BEST, LOG, Milestone, milestone_path, milestones_in, spell
 from recollect.training.reacting import restarted_from
 from recollect.training.state import SavedRun, identity, load_run, save_run
 
 if TYPE_CHECKING:
     from recollect.training.run import Run
 
-LOG = "log.txt"
 SAVE_SECONDS = 15.0  # between two states at least
 SAVE_SHARE = 0.05  # of the time goes into writing at most
 DISK = 5e8  # bytes a second, to guess what the first state will take

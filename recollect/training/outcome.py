@@ -47,6 +47,7 @@ class Training:
     log: list[str]
     history: list[Point] = field(repr=False)
     restarted_from: dict[str, float] | None = None  # seed and scale of the first weights, where given ones collapsed
+    for_now: bool = False  # it was paused or interrupted: the same call goes on
 
     def __str__(self) -> str:
         return self.why
@@ -59,16 +60,18 @@ def spell(loss: float) -> str:
 
 
 BEST = "best.safetensors"  # of a run that ended before its last milestone
+LOG = "log.txt"
+MILESTONE_FILES = "loss-*.safetensors"
 
 
 def milestone_path(folder: Path, wanted: float) -> Path:
-    return folder / f"loss-{spell(wanted)}.safetensors"
+    return folder / MILESTONE_FILES.replace("*", spell(wanted))
 
 
 def milestones_in(folder: Path, identity: dict[str, Any]) -> list[Milestone]:
     """The milestones that earlier runs left in a folder, highest loss first; refuses those of another run."""
     found = []
-    for path in folder.glob("loss-*.safetensors"):
+    for path in folder.glob(MILESTONE_FILES):
         about = load_checkpoint_about(path)
         if any(about.get(name) != identity[name] for name in ("network", "recipe", "data_hash")):
             raise InputError(f"{path} is of another network, recipe or training set; choose another folder.")

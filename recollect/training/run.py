@@ -196,11 +196,13 @@ class Run:
         self.keeper.draw(self)
         self.stepper.set_weights(best)
         self.network.eval()
-        if how not in (PAUSED, INTERRUPTED):
+        for_now = how in (PAUSED, INTERRUPTED)
+        if not for_now:
             self.keeper.best(self, loss, reached)
         return Training(
-            self.network, loss, self.milestones, reached, why, self.log, self.watch.history, restarted_from(self)
-        )
+            self.network, loss, self.milestones, reached, why, self.log, self.watch.history, restarted_from(self),
+            for_now,
+        )  # fmt: skip
 
     def _best_weights(self) -> list[Tensor]:
         """The best of this process, or of a milestone that a killed one wrote after its last state."""

@@ -13,6 +13,8 @@ from torch import Tensor
 from recollect.checkpoints import describe_network, read_tensors, write_tensors
 from recollect.errors import InputError
 from recollect.training.control import Point
+from recollect.training.curve import DRAWING, TABLE
+from recollect.training.outcome import BEST, LOG, MILESTONE_FILES
 from recollect.training.schedule import Fall
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def save_run(folder: Path, run: SavedRun) -> None:
 
 def load_run(folder: Path, device: torch.device) -> SavedRun | None:
     """What an earlier run left in the folder, if there is anything."""
-    for name in (FILE, "loss.csv", "loss.svg", "loss-*.safetensors", "log.txt", "best.safetensors"):
+    for name in (FILE, TABLE, DRAWING, LOG, BEST, MILESTONE_FILES):
         for leftover in folder.glob(f".{name}.*"):  # of a run killed while it wrote
             leftover.unlink(missing_ok=True)
     if not (folder / FILE).exists():
