@@ -44,6 +44,11 @@ class PerImage:
             new = getattr(some, name)
             rows.put(index, new) if isinstance(rows, PerImage) else rows.index_copy_(0, index, new)
 
+    def record_stream(self, stream: torch.cuda.Stream) -> None:
+        """The memory of these images is used by another stream too."""
+        for rows in self._rows().values():
+            rows.record_stream(stream)
+
     def _rows(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: v for name, v in values.items() if isinstance(v, (Tensor, PerImage))}

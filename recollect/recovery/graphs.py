@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -17,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from recollect.recovery.streams import side_streams
 
 READS_BACK = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 COPIES = {torch.ops.aten._to_copy, torch.ops.aten.copy_}
@@ -32,7 +33,7 @@ class Graphs:
     """
 
     def __init__(self, device: torch.device) -> None:
-        self._device, self._stream = device, _side_stream(device)
+        self._device, self._stream = device, side_streams(device).capturing
         self._tried, self._usable = False, True
         self._large: float = math.inf  # the smallest batch size known to need no graph
         self.forget()
@@ -134,16 +135,6 @@ class Graphs:
                 yield
         finally:
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
-
-
-_streams = threading.local()
-
-
-def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    """One a thread and device, for good: libraries keep workspaces for every stream they have seen."""
-    if not hasattr(_streams, str(device)):
-        setattr(_streams, str(device), torch.cuda.Stream(device))
-    return getattr(_streams, str(device))
 
 
 class Waits(Exception):

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from recollect.per_image import PerImage
+from recollect.recovery.streams import side_streams
 
 Rows = TypeVar("Rows", bound=PerImage)
 
@@ -21,7 +22,7 @@ class Leaving(Generic[Rows]):
         self._count = count
         self._outcome: Rows | None = None
         self._aside = ThreadPoolExecutor(1) if device.type == "cuda" else None
-        self._stream = torch.cuda.Stream(device) if self._aside else None
+        self._stream = side_streams(device).leaving if self._aside else None
         self._underway: Future[None] | None = None
 
     def __enter__(self) -> Self:

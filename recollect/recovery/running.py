@@ -131,7 +131,7 @@ def work_through(
     done = 0
     active: State | None = None
     leaving: Leaving[Recovery] = Leaving(count, f.device)
-    with leaving, Entrance(count, f.chunk, enter, ahead=f.device.type == "cuda") as entrance:
+    with leaving, Entrance(count, f.chunk, enter, ahead=f.device.type == "cuda", device=f.device) as entrance:
         while done < count:
             newcomers = entrance.take(f.chunk - (len(active) if active else 0))
             active = type(newcomers[0]).join([*([active] if active else []), *newcomers]) if newcomers else active

@@ -42,7 +42,7 @@ class Recipe:
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
     decay: float = 0.0  # share of every weight matrix that a step takes away, per rate
     newton_schulz: int | None = None  # Muon's steps; None: by the width of a matrix
-    average: int = 100  # steps that the weights are averaged over at first, more later: removes a high rate's noise
+    average: int = 100  # steps that the weights are averaged over at first (`averaged_over`): removes a rate's noise
     batch: int | None = None  # None: all images at every step
     fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
     straight: bool = False  # the rate falls along a line, not along a cosine

@@ -32,7 +32,7 @@ from recollect.training.keeping import Keeper
 from recollect.training.outcome import Milestone, Progress, Training, spell
 from recollect.training.reacting import react, restarted_from, too_slow
 from recollect.training.recipe import Recipe
-from recollect.training.schedule import Fall
+from recollect.training.schedule import Fall, averaged_over
 from recollect.training.stepper import Stepper
 
 WINDOW, LOOKS = 50, 200  # steps between two looks at the loss at first; later a LOOKS-th of all that are behind ...
@@ -92,7 +92,7 @@ class Run:
         while self.wanted:
             if end := limits.reached(self.seconds, self.steps) or too_slow(self) or (INTERRUPTED if stop() else None):
                 return self._end(end)
-            self._set_rate(limits)
+            self._follow_fall(limits)
             point, here = self._window(started, limits, stop)
             self._take_milestones(here)
             if self.wanted and here.loss <= self.finish_from:
@@ -103,8 +103,8 @@ class Run:
             self.keeper.save_if_due(self)
         return self._end("reached")
 
-    def _set_rate(self, limits: Limits) -> None:
-        """Follow the fall of the rate; start another when it ended, the goal is still ahead and there is time."""
+    def _follow_fall(self, limits: Limits) -> None:
+        """Set the rate; start another fall when it ended, the goal is still ahead and there is time."""
         if self.fall.over(self.steps) and limits.used(self.seconds, self.steps) < ROOM:
             self.fall = self.fall.again(self.steps)
             self.say(f"the rate fell to nothing; it goes up again, and falls over {self.fall.length} steps")
@@ -112,6 +112,8 @@ class Run:
         if rate > RISE * self.stepper.rate:  # another fall, or a later limit than before
             self.watch.acted(self.steps)
         self.stepper.set_rate(rate)
+        left = self.fall.left(self.steps, self.seconds, limits)
+        self.stepper.horizon = averaged_over(self.recipe.average, self.steps, left)
 
     def _window(self, started: float, limits: Limits, stop: Callable[[], bool]) -> tuple[Point, Here]:
         """Some steps, and a look at where they led: the better of weights and average, each measured."""

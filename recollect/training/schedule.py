@@ -1,4 +1,5 @@
-"""How the rate falls where it does not stay: along a cosine or a line, again and longer if need be."""
+"""How the rate falls where it does not stay (along a cosine or a line, again and longer if need be), and how many steps
+the weights are averaged over meanwhile."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from dataclasses import dataclass, replace
 from recollect.training.control import Limits, Point
 
 FLOOR = 1e-3  # share of the rate that is left at the end of a fall
+OF_BEHIND, OF_LEFT = 1 / 20, 1 / 50  # shares of the steps behind, and of those left of a fall, to average over
+SHORTEST = 8
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,24 @@ class Fall:
         steps = min(self.begin + gone * self.length, gone * limits.steps)
         return max(0.0, min((steps - now.steps) * now.seconds / now.steps, gone * limits.seconds - now.seconds))
 
+    def left(self, steps: int, seconds: float, limits: Limits) -> float:
+        """Steps to the end of the fall, or to a limit that comes before it."""
+        if self.length is None:
+            return math.inf
+        used = limits.used(seconds, steps)
+        return max(0.0, min(self.begin + self.length - steps, steps * (1 / used - 1) if used else math.inf))
+
     def over(self, steps: int) -> bool:
         return self.length is not None and steps >= self.begin + self.length
 
     def again(self, steps: int) -> Fall:
         """The next one, twice as long, when this one did not get there."""
         return replace(self, length=self.length and 2 * self.length, begin=steps)
+
+
+def averaged_over(first: int, behind: int, left: float) -> int:
+    """How many steps the average of the weights reaches back: more as the run goes on, which takes out more of a rate's
+    noise, and fewer towards the end of a fall, where the weights of a while ago are worse ones. In powers of two of the
+    first, since another number takes another CUDA graph."""
+    wanted = min(max(first, OF_BEHIND * behind), max(SHORTEST, OF_LEFT * left))
+    return max(1, round(first * 2.0 ** math.floor(math.log2(wanted / first))))

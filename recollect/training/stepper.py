@@ -34,13 +34,8 @@ class Stepper:
         self.order = torch.empty(0, dtype=torch.int64, device=images.device)
         self._log_loss = torch.zeros((), dtype=torch.float64, device=images.device)
         self.steps = 0
+        self.horizon = recipe.average  # steps that the average reaches back
         self.restart(recipe.rate)
-
-    @property
-    def horizon(self) -> int:
-        """How many steps the average reaches back: about a twentieth of all, in powers of two of the first."""
-        first = self.recipe.average
-        return first * 2 ** max(0, int(math.log2(max(1, self.steps) / (20 * first))))
 
     @property
     def _partial(self) -> bool:

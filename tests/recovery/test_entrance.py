@@ -22,18 +22,24 @@ def enter(some: slice) -> Numbered:
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize(
     ("count", "chunk", "rooms"),
-    [(10, 4, [4, 1, 0, 3, 2, 4]), (3, 8, [8, 8]), (100, 16, [16, 16, 16, 1, 60]), (5, 1, [1] * 7), (9, 9, [9, 9])],
+    [(10, 4, [4, 1, 0, 3, 2, 4, 4]), (3, 8, [8, 8]), (100, 16, [16] * 5 + [1, 90]), (5, 1, [1] * 7), (9, 9, [9, 9])],
 )
 def test_every_image_once_in_order(count: int, chunk: int, rooms: list[int], ahead: bool) -> None:
     got: list[int] = []
     with Entrance(count, chunk, enter, ahead=ahead) as entrance:
         for room in rooms:
+            at_most = max(1, chunk // 8, len(got)) if ahead and count > chunk else count
             parts = entrance.take(room)
-            expected = min(room, count - len(got))
-            assert sum(map(len, parts)) == expected
+            assert sum(map(len, parts)) == min(room, count - len(got), at_most)
             got += [i for part in parts for i in part.index.tolist()]
             assert entrance.left == count - len(got)
-    assert got == list(range(min(count, sum(rooms))))
+    assert got == list(range(len(got)))
+    assert len(got) == count or ahead
+
+
+def test_with_others_made_ahead_the_first_are_few_and_double() -> None:
+    with Entrance(1000, 64, enter, ahead=True) as entrance:
+        assert [sum(map(len, entrance.take(64))) for _ in range(6)] == [8, 8, 16, 32, 64, 64]
 
 
 def test_gradients_are_off_on_the_other_thread() -> None:
@@ -61,6 +67,27 @@ def test_an_error_on_the_other_thread_arrives_and_ends_it() -> None:
         return enter(some)
 
     with Entrance(100, 8, fails, ahead=True) as entrance:
-        entrance.take(8)
+        for _ in range(4):
+            entrance.take(8)  # 1, 1, 2 and 4
         with pytest.raises(ZeroDivisionError, match="its own trouble"):
             entrance.take(8)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_what_was_prepared_aside_is_complete_when_it_is_handed_out() -> None:
+    """Prepared in a stream of its own, while the stream of the work is busy: nothing is used before it is there, nor is
+    its memory given away before it was used."""
+    device, busy = torch.device("cuda"), torch.rand(3000, 3000, device="cuda")
+    values = torch.arange(4000.0)[:, None].expand(-1, 5000)
+
+    def enter_rows(some: slice) -> Numbered:
+        rows = values[some].to(device)
+        return Numbered(rows, rows[:, :1])
+
+    seen = []
+    with Entrance(4000, 200, enter_rows, ahead=True, device=device) as entrance:
+        while entrance.left:
+            for _ in range(20):
+                busy = busy @ busy / 3000
+            seen += [part.index.clone() for part in entrance.take(150)]
+    assert torch.equal(torch.cat(seen).cpu(), values)

@@ -3,7 +3,7 @@
 import json
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from recollect.training import Recipe, train_to_loss
 from recollect.training.control import Limits, Point
-from recollect.training.schedule import FLOOR, Fall
+from recollect.training.schedule import FLOOR, OF_LEFT, SHORTEST, Fall, averaged_over
+from recollect.training.stepper import Stepper
 from tests.training.small import small_images, small_network
 
 
@@ -55,6 +56,50 @@ def test_the_next_is_twice_as_long() -> None:
     assert Fall(100, 40).over(140)
     assert Fall(100, 40).again(140) == Fall(200, 140)
     assert Fall(100, 40, straight=True).again(140) == Fall(200, 140, straight=True)
+
+
+def test_what_is_left_of_it() -> None:
+    assert Fall(None).left(10, 1.0, Limits(2.0)) == math.inf
+    assert Fall(100, 40).left(60, 1.0, Limits()) == 80
+    assert Fall(100).left(20, 1.0, Limits(4.0)) == 60  # at the pace so far
+    assert Fall(100).left(20, 1.0, Limits(steps=50)) == pytest.approx(30)
+    assert Fall(100).left(120, 1.0, Limits()) == 0
+    assert Fall(100).left(0, 0.0, Limits(4.0)) == 100
+
+
+def test_the_average_reaches_back_further_as_a_run_goes_on() -> None:
+    behind = (0, 1999, 3999, 4000, 8000, 100_000)
+    assert [averaged_over(100, steps, math.inf) for steps in behind] == [100, 100, 100, 200, 400, 3200]
+
+
+def test_and_less_far_towards_the_end_of_a_fall() -> None:
+    left = (60_000, 20_000, 10_000, 5_000, 2_500, 1_250, 100, 0)
+    assert [averaged_over(100, 50_000, steps) for steps in left] == [800, 400, 200, 100, 50, 25, 6, 6]
+
+
+@given(st.integers(1, 500), st.integers(0, 10**6), st.floats(0, 10**6))
+def test_an_average_is_never_longer_than_its_share_of_a_fall(first: int, behind: int, left: float) -> None:
+    assert 1 <= averaged_over(first, behind, left) <= max(SHORTEST, OF_LEFT * left)
+
+
+def test_a_run_averages_over_fewer_steps_towards_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The horizon that the steps are taken with, in a run with a fall and in one without."""
+    seen: dict[int | None, list[int]] = {}
+    plain = Stepper.run
+    for fall in (800, None):
+        horizons = seen[fall] = []
+
+        def noted(stepper: Stepper, steps: int, halt: Callable[[], bool], into: list[int] = horizons) -> float:
+            into.append(stepper.horizon)
+            return plain(stepper, steps, halt)
+
+        monkeypatch.setattr(Stepper, "run", noted)
+        recipe = Recipe(optimizer="muon", rate=1e-3, average=16, fall=fall, finish_from=None)
+        train_to_loss(small_network(), small_images(6), until=1e-30, max_steps=800, recipe=recipe)
+    assert set(seen[None]) == {16, 32}
+    assert seen[800][0] == 16
+    assert seen[800][-1] == 8
+    assert seen[800] == sorted(seen[800], reverse=True)
 
 
 def test_a_run_follows_it_and_starts_another() -> None:

@@ -39,15 +39,6 @@ def test_the_average_forgets_over_its_horizon() -> None:
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(average, made.average, strict=True))
 
 
-def test_the_horizon_grows_with_the_run() -> None:
-    made = stepper(Recipe(average=100))
-    horizons = []
-    for steps in (0, 1999, 3999, 4000, 8000, 100_000):
-        made.steps = steps
-        horizons.append(made.horizon)
-    assert horizons == [100, 100, 100, 200, 400, 3200]
-
-
 def test_measure_is_the_loss_over_all_images() -> None:
     made, images = stepper(Recipe(batch=5)), small_images()
     made.run(20)
