@@ -11,7 +11,9 @@ from torch import nn
 from recollect.errors import InputError
 from recollect.training.optimizers import newton_schulz_steps
 
-LATER = {"decay": 0.0, "straight": False, "newton_schulz": None}  # settings that runs from before them do not name
+LATER = {  # settings that runs from before them do not name
+    "decay": 0.0, "straight": False, "fall_power": 1.0, "newton_schulz": None,
+}  # fmt: skip
 ADAM_RATE_TIMES_WIDTH = 0.4
 
 
@@ -24,9 +26,10 @@ class Kind(NamedTuple):
     batch: int  # of sets with more images than `at_once`; smaller ones leave noise
     at_once: int
     newton_schulz: int | None = None  # steps at least; None: as many as a matrix needs by its width
+    fall_power: float = 1.0
 
 
-CONVOLUTIONAL = Kind(muon_rate=0.02, muon_decay=0.2, fall=60_000, batch=128, at_once=256)
+CONVOLUTIONAL = Kind(muon_rate=0.02, muon_decay=0.2, fall=60_000, batch=128, at_once=256, fall_power=2.0)
 FEW = Kind(muon_rate=0.01, muon_decay=0.0, fall=None, batch=12_500, at_once=12_500)  # fully connected
 MANY = Kind(  # more images than the width
     muon_rate=0.03, muon_decay=0.15, fall=900, batch=12_500, at_once=12_500, newton_schulz=7
@@ -46,6 +49,7 @@ class Recipe:
     batch: int | None = None  # None: all images at every step
     fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
     straight: bool = False  # the rate falls along a line, not along a cosine
+    fall_power: float = 1.0  # of that line or cosine: above 1 more of a fall is spent at low rates
     tf32_until: float = 3e-5  # on a GPU, above this loss the forward pass runs in TF32; the backward pass always does
     finish_from: float | None = 1e-5  # below this loss a linear last layer is solved exactly; None: never
     seed: int = 42
@@ -71,6 +75,7 @@ class Recipe:
             batch=kind.batch if images > kind.at_once else None,
             fall=kind.fall,
             straight=kind is MANY,
+            fall_power=kind.fall_power,
             finish_from=None if kind is MANY else cls.finish_from,  # a wide last layer would forget what it holds
             seed=seed,
         )
@@ -90,6 +95,8 @@ class Recipe:
             raise InputError(f"The weights are averaged over at least one step, got {self.average}.")
         if self.fall is not None and self.fall < 1:
             raise InputError(f"The rate falls over at least one step, got {self.fall}.")
+        if not 0 < self.fall_power < math.inf:
+            raise InputError(f"The power of a fall must be positive, got {self.fall_power}.")
         if self.batch is not None and self.batch < 1:
             raise InputError(f"A batch has at least one image, got {self.batch}.")
 

@@ -54,7 +54,7 @@ class Run:
         _check_fit(network, self.images[:1])
         self.stepper = Stepper(network, self.images, recipe)
         self.top_rate = recipe.rate  # of which the rate is a share
-        self.fall = Fall(recipe.fall, straight=recipe.straight)
+        self.fall = Fall(recipe.fall, straight=recipe.straight, power=recipe.fall_power)
         patience = min(PATIENCE, recipe.fall // FALL_PATIENCE) if recipe.fall else PATIENCE
         collapsed = COLLAPSED_FALLING if recipe.fall else COLLAPSED
         self.watch = Watch(_constant_loss(self.images), patience, collapsed)

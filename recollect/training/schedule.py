@@ -20,6 +20,7 @@ class Fall:
     length: int | None
     begin: int = 0
     straight: bool = False
+    power: float = 1.0
 
     def share(self, steps: int, seconds: float, limits: Limits) -> float:
         """What is left of the rate here. A limit that comes before the end of the fall hastens it: the last decades
@@ -27,7 +28,7 @@ class Fall:
         if self.length is None:
             return 1.0
         gone = min(1.0, max((steps - self.begin) / self.length, limits.used(seconds, steps)))
-        return max(FLOOR, 1 - gone if self.straight else 0.5 * (1 + math.cos(math.pi * gone)))
+        return max(FLOOR, (1 - gone if self.straight else 0.5 * (1 + math.cos(math.pi * gone))) ** self.power)
 
     def seconds_to(self, loss: float, now: Point, limits: Limits) -> float | None:
         """Time left to a loss within this fall, towards whose end it goes as the square of the rate."""
@@ -37,6 +38,7 @@ class Fall:
         wanted = share * math.sqrt(loss / now.best)
         if wanted >= share or wanted <= FLOOR:
             return 0.0 if wanted >= share else None
+        wanted **= 1 / self.power
         gone = 1 - wanted if self.straight else math.acos(2 * wanted - 1) / math.pi
         steps = min(self.begin + gone * self.length, gone * limits.steps)
         return max(0.0, min((steps - now.steps) * now.seconds / now.steps, gone * limits.seconds - now.seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from recollect.errors import InputError
 from recollect.training.control import Point
 from recollect.training.curve import DRAWING, TABLE
 from recollect.training.outcome import BEST, LOG, MILESTONE_FILES
-from recollect.training.schedule import Fall
 
 if TYPE_CHECKING:
     from recollect.training.run import Run
@@ -94,7 +93,7 @@ class SavedRun:
         run.seconds, run.tries, run.log = facts["seconds"], facts["tries"], facts["log"]
         run.precision, run.top_rate = facts["precision"], facts["top_rate"]
         length, begin = facts["fall"]
-        run.fall = Fall(length, begin, run.recipe.straight)
+        run.fall = replace(run.fall, length=length, begin=begin)
         run.watch.since = facts["since"]
         run.watch.history = [Point(*values) for values in facts["history"]]
 

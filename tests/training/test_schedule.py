@@ -36,6 +36,12 @@ def test_or_along_a_line() -> None:
     assert [fall.share(steps, 0.0, Limits()) for steps in (10, 35, 85, 110)] == [1.0, 0.75, 0.25, FLOOR]
 
 
+def test_or_along_a_power_of_either() -> None:
+    for straight in (False, True):
+        plain, squared = Fall(100, straight=straight), Fall(100, straight=straight, power=2.0)
+        assert squared.share(40, 0.0, Limits()) == pytest.approx(plain.share(40, 0.0, Limits()) ** 2)
+
+
 @given(
     st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 500), st.floats(0, 100), st.floats(1, 100), st.booleans()
 )
@@ -119,7 +125,7 @@ def estimates(facts: dict[str, Any]) -> Iterator[tuple[float, float | None]]:
     """For each milestone of a recorded run, from a fifth to nine tenths of the way: the true time left, and what would
     have been said."""
     recipe, limits = facts["recipe"], Limits(seconds=facts["limit_seconds"])
-    fall = Fall(recipe["fall"], straight=recipe.get("straight", False))
+    fall = Fall(recipe["fall"], straight=recipe.get("straight", False), power=recipe.get("fall_power", 1.0))
     for milestone in (m for m in facts["milestones"] if m["steps"] <= recipe["fall"]):
         for point in (Point(*values) for values in facts["history"]):
             if 0.2 < point.seconds / milestone["seconds"] < 0.9:
@@ -140,9 +146,9 @@ def test_the_time_left_is_that_of_recorded_runs(path: Path) -> None:
 
 def test_the_time_left_to_a_loss() -> None:
     """On a loss that is the square of the rate's share it is right; behind is no time, beyond the fall is unknown."""
-    for fall in (Fall(1000), Fall(1000, straight=True)):
+    for fall in (Fall(1000), Fall(1000, straight=True), Fall(1000, power=2.0)):
         now = Point(seconds=30, steps=300, loss=fall.share(300, 30, Limits()) ** 2, averaged=1, rate=1)
-        for then in (400, 900):
+        for then in (400, 800):
             loss = fall.share(then, 0, Limits()) ** 2
             assert fall.seconds_to(loss, now, Limits()) == pytest.approx((then - 300) / 10)
             assert fall.seconds_to(loss, now, Limits(seconds=1000)) == pytest.approx((then - 300) / 10)

@@ -25,7 +25,9 @@ RECIPES = {
     "adam": RECIPE,
     "muon": Recipe(optimizer="muon", rate=0.02),
     "batch": Recipe(batch=6, rate=2e-3),
-    "falls": Recipe("muon", rate=0.01, decay=0.2, fall=5000, straight=True, newton_schulz=7, finish_from=None),
+    "falls": Recipe(
+        "muon", rate=0.01, decay=0.2, fall=5000, straight=True, fall_power=1.5, newton_schulz=7, finish_from=None
+    ),
     "cuts": Recipe(rate=0.5),  # diverges, collapses, is cut and started again
 }
 QUICK: dict[str, Any] = {"recipe": Recipe(rate=5e-3, finish_from=2e-2), "milestones": (3e-2, 1e-4, 1e-6)}

@@ -362,7 +362,8 @@ def test_a_limit_of_seconds_ends_a_window_of_slow_steps() -> None:
 
 @pytest.mark.parametrize(("limit", "rises"), [(150, False), (1000, True)])
 def test_a_rate_that_fell_goes_up_again_where_there_is_time(limit: int, rises: bool) -> None:
-    done = train(recipe=replace(RECIPE, fall=100, finish_from=None), max_steps=limit)
+    learns_at_once = FullyConnected((1, 8, 8), layers=4, width=64)
+    done = train(network=learns_at_once, recipe=replace(RECIPE, fall=100, finish_from=None), max_steps=limit)
     assert any("goes up again" in line for line in done.log) == rises
     later = [p.rate for p in done.history if p.steps > 100]
     assert (max(later) > 0.1 * RECIPE.rate) == rises
