@@ -58,7 +58,9 @@ def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: 
         for column, panel in enumerate(panels):
             place = axes[row + bool(masks)][column]
             _draw_panel(place, panel, x, y)
-            place.tick_params(labelleft=column == 0, labelbottom=row == len(rows) - 1)
+            left = not any(other.lines for other in panels[:column])
+            below = any(others[column].lines for others in list(rows.values())[row + 1 :])
+            place.tick_params(labelleft=left, labelbottom=not below)
             if column == 0:
                 place.set_ylabel(name, fontsize=9)
             if row == 0 and not masks:
@@ -105,6 +107,9 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 
 def _draw_panel(place: Axes, panel: Panel, x: Axis, y: Axis) -> None:
+    if not panel.lines:  # its names stay, for the row and the column
+        place.set(xticks=[], yticks=[], frame_on=False)
+        return
     for method in (name for name in STYLES if name in panel.lines):
         dots: list[Dot] = panel.lines[method]
         colour, marker, dashes, words = STYLES[method]

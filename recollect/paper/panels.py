@@ -68,9 +68,8 @@ def against_loss(results: Results, cells: Iterable[Cell], read: Reading) -> Pane
 
 
 def against_threshold(results: Results, cells: Iterable[Cell]) -> Panel:
-    """A line a method over the threshold below which an image counts as recovered."""
-    lines: dict[str, list[Dot]] = {}
-    for cell in cells:
-        if record := results.best_of(cell):
-            lines[cell.method] = [Dot(t, *rate_below(t)(record)) for t in threshold_grid()]
-    return Panel(lines)
+    """A line a method over the threshold below which an image counts as recovered; nothing where no network was."""
+    found = [(cell, record) for cell in cells if (record := results.best_of(cell))]
+    if not any(cell.sees_network for cell, _ in found):
+        return Panel({})
+    return Panel({c.method: [Dot(t, *rate_below(t)(record)) for t in threshold_grid()] for c, record in found})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect.paper.experiment import Experiment
-from recollect.paper.panels import against_threshold
+from recollect.paper.panels import Panel, against_threshold
 from recollect.paper.perfect_fit import fits, methods
 from recollect.paper.plan import Cell
 from recollect.paper.results import Results
@@ -28,12 +28,11 @@ def figures(scale: Scale, results: Results) -> dict[str, Figure]:
     """A row an optimizer, a column an activation."""
     from recollect.paper.drawing import PERCENT, Axis, grid_figure
 
-    rows = {}
-    for optimizer in ("adam", "muon"):
-        shown = [fit for fit in fits(scale, ("unet",)) if fit.optimizer == optimizer]
-        rows[f"U-Net, {optimizer}"] = [
-            against_threshold(results, [c for c in cells(scale) if c.fit == fit]) for fit in shown
-        ]
+    def panel(optimizer: str, activation: str) -> Panel:
+        of_fit = [c for c in cells(scale) if (c.fit.optimizer, c.fit.activation) == (optimizer, activation)]
+        return against_threshold(results, of_fit)
+
+    rows = {f"U-Net, {name}": [panel(name, activation) for activation in ACTIVATION_NAMES] for name in ("adam", "muon")}
     columns = list(ACTIVATION_NAMES.values())
     x = Axis("MSE below which an image counts as recovered", (1.3e-3, 8e-8), log=True)
     return {"thresholds": grid_figure(rows, columns, x, PERCENT)}

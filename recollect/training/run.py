@@ -25,14 +25,13 @@ from recollect.training.control import (
     Limits,
     Point,
     Watch,
-    seconds_to,
 )
 from recollect.training.finish import can_finish, solve_last_layer
 from recollect.training.keeping import Keeper
 from recollect.training.outcome import Milestone, Progress, Training, spell
 from recollect.training.reacting import react, restarted_from, too_slow
 from recollect.training.recipe import Recipe
-from recollect.training.schedule import Fall, averaged_over
+from recollect.training.schedule import Fall, averaged_over, time_left
 from recollect.training.stepper import Stepper
 
 WINDOW, LOOKS = 50, 200  # steps between two looks at the loss at first; later a LOOKS-th of all that are behind ...
@@ -177,14 +176,9 @@ class Run:
 
     def _progress(self, point: Point, limits: Limits) -> Progress:
         goal = self.wanted[0] if self.wanted else None
-        left = self._seconds_to(max(goal, self.finish_from), point, limits) if goal else 0.0
+        left = time_left(self.fall, self.watch.history, max(goal, self.finish_from), limits) if goal else 0.0
         said, self.told = tuple(self.log[self.told :]), len(self.log)
         return Progress(point, goal, left, self.wanted[-1] if self.wanted else None, said)
-
-    def _seconds_to(self, loss: float, point: Point, limits: Limits) -> float | None:
-        if self.fall.length:
-            return None if self.fall.over(self.steps) else self.fall.seconds_to(loss, point, limits)
-        return seconds_to(self.watch.history, loss)
 
     def _end(self, how: str) -> Training:
         best = self._best_weights()

@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from recollect.training.control import Limits, Point
+from recollect.training.control import Limits, Point, seconds_to
 
 FLOOR = 1e-3  # share of the rate that is left at the end of a fall
 OF_BEHIND, OF_LEFT = 1 / 20, 1 / 50  # shares of the steps behind, and of those left of a fall, to average over
 SHORTEST = 8
+OF_RATE = 1.6  # power of a falling rate that the best loss goes by: 2 for the moving weights, 1 to 1.6 for an average
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,11 @@ class Fall:
         return max(FLOOR, (1 - gone if self.straight else 0.5 * (1 + math.cos(math.pi * gone))) ** self.power)
 
     def seconds_to(self, loss: float, now: Point, limits: Limits) -> float | None:
-        """Time left to a loss within this fall, towards whose end it goes as the square of the rate."""
+        """Time left to a loss within this fall, if it goes as a power of the rate."""
         share = self.share(now.steps, now.seconds, limits)
         if self.length is None or not 0 < now.best < math.inf:
             return None
-        wanted = share * math.sqrt(loss / now.best)
+        wanted = share * (loss / now.best) ** (1 / OF_RATE)
         if wanted >= share or wanted <= FLOOR:
             return 0.0 if wanted >= share else None
         wanted **= 1 / self.power
@@ -56,6 +57,16 @@ class Fall:
     def again(self, steps: int) -> Fall:
         """The next one, twice as long, when this one did not get there."""
         return replace(self, length=self.length and 2 * self.length, begin=steps)
+
+
+def time_left(fall: Fall, history: list[Point], loss: float, limits: Limits) -> float | None:
+    """Seconds to a loss: as the run went on so far or as its rate falls, whichever is sooner. Early in a fall the first
+    tells, then the second; once it is over, nothing does."""
+    now = history[-1]
+    if fall.over(now.steps):
+        return None
+    found = (seconds_to(history, loss), fall.seconds_to(loss, now, limits))
+    return min((seconds for seconds in found if seconds is not None), default=None)
 
 
 def averaged_over(first: int, behind: int, left: float) -> int:

@@ -60,6 +60,22 @@ def test_a_network_of_which_only_the_generic_method_is_recorded_is_left_out(tmp_
     assert "U-Net LReLU" not in table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
 
 
+def test_thresholds_stand_in_the_column_of_their_activation_and_none_for_the_generic_method_alone(
+    tmp_path: Path,
+) -> None:
+    results, cells = bench(tmp_path).results, thresholds.EXPERIMENT.cells(FULL)
+    made_up(results, [c for c in cells if c.method == "ddnm" or c.fit.activation == "softplus"], ERRORS)
+    (figure,) = thresholds.EXPERIMENT.figures(FULL, results).values()
+    places = [figure.axes[i : i + 3] for i in (0, 3)]
+    assert [place.get_title() for place in places[0]] == ["LReLU", "PReLU", "Softplus"]
+    for row in places:  # by Adam and by Muon
+        assert [len(place.lines) for place in row] == [0, 0, 6]
+        assert [place.get_frame_on() for place in row] == [False, False, True]
+        assert row[2].yaxis.get_tick_params()["labelleft"]
+    assert places[1][2].xaxis.get_tick_params()["labelbottom"]
+    assert not places[0][2].xaxis.get_tick_params()["labelbottom"]
+
+
 def test_the_rates_in_a_table_are_those_of_the_records(tmp_path: Path) -> None:
     made_up(bench(tmp_path).results, accurate.EXPERIMENT.cells(SMALL), ERRORS)
     text = table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))

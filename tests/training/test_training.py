@@ -14,7 +14,7 @@ from recollect.checkpoints import load_checkpoint, load_checkpoint_about
 from recollect.training import BEST, MILESTONES, Progress, Recipe, Training, train_to_loss
 from recollect.training import run as run_module
 from recollect.training.control import Limits, Point
-from recollect.training.schedule import Fall
+from recollect.training.schedule import Fall, time_left
 from tests.training.small import RECIPE, loss_of, small_images, small_network, train, vector
 
 
@@ -424,7 +424,8 @@ def test_the_time_left_along_a_fall_is_that_of_the_fall() -> None:
     limits, seen = Limits(steps=600), 0
     for progress in reports[:-1]:
         if progress.next_milestone:
-            assert progress.seconds_left == Fall(600).seconds_to(progress.next_milestone, progress.point, limits)
+            history = [p.point for p in reports[: reports.index(progress) + 1]]
+            assert progress.seconds_left == time_left(Fall(600), history, progress.next_milestone, limits)
             seen += progress.seconds_left is not None
     assert seen > 4
 
