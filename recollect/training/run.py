@@ -38,6 +38,7 @@ WINDOW, LOOKS = 50, 200  # steps between two looks at the loss at first; later a
 NEAR = 3.0  # ... but where the loss is within this factor of the next milestone
 ROOM = 0.5  # a rate that fell goes up again while less than this share of a limit is used
 RISE = 2.0  # where the rate goes up by this factor the loss may rise too
+LONGEST = 1 / 20  # of a limit of seconds that a window takes at most while the rate falls for it
 FALL_PATIENCE = 2  # a half of a short fall without progress is enough to act
 
 
@@ -118,7 +119,8 @@ class Run:
         """Some steps, and a look at where they led: the better of weights and average, each measured."""
         near = self.best_loss < NEAR * self.wanted[0]
         steps = WINDOW if near else max(WINDOW, self.steps // LOOKS)
-        deadline = started + min(limits.seconds, limits.pause)
+        longest = LONGEST * limits.seconds if self.fall.length else math.inf
+        deadline = min(started + min(limits.seconds, limits.pause), time.monotonic() + longest)
         loss = self.stepper.run(
             int(min(steps, limits.steps - self.steps)), halt=lambda: time.monotonic() >= deadline or stop()
         )

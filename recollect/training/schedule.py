@@ -11,7 +11,7 @@ from recollect.training.control import Limits, Point, seconds_to
 FLOOR = 1e-3  # share of the rate that is left at the end of a fall
 OF_BEHIND, OF_LEFT = 1 / 20, 1 / 50  # shares of the steps behind, and of those left of a fall, to average over
 SHORTEST = 8
-OF_RATE = 1.6  # power of a falling rate that the best loss goes by: 2 for the moving weights, 1 to 1.6 for an average
+OF_RATE = 1.4  # power of a falling rate that the best loss goes by: 2 for the moving weights, 1 to 1.6 for an average
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,13 @@ class Fall:
 
 def time_left(fall: Fall, history: list[Point], loss: float, limits: Limits) -> float | None:
     """Seconds to a loss: as the run went on so far or as its rate falls, whichever is sooner. Early in a fall the first
-    tells, then the second; once it is over, nothing does."""
+    tells, then the second; once it is over, or beyond a limit, nothing does."""
     now = history[-1]
     if fall.over(now.steps):
         return None
     found = (seconds_to(history, loss), fall.seconds_to(loss, now, limits))
-    return min((seconds for seconds in found if seconds is not None), default=None)
+    until_limit = now.seconds * (1 / used - 1) if (used := limits.used(now.seconds, now.steps)) else math.inf
+    return min((seconds for seconds in found if seconds is not None and seconds <= until_limit), default=None)
 
 
 def averaged_over(first: int, behind: int, left: float) -> int:
@@ -74,4 +75,4 @@ def averaged_over(first: int, behind: int, left: float) -> int:
     noise, and fewer towards the end of a fall, where the weights of a while ago are worse ones. In powers of two of the
     first, since another number takes another CUDA graph."""
     wanted = min(max(first, OF_BEHIND * behind), max(SHORTEST, OF_LEFT * left))
-    return max(1, round(first * 2.0 ** math.floor(math.log2(wanted / first))))
+    return max(1, math.floor(first * 2.0 ** math.floor(math.log2(wanted / first))))

@@ -66,7 +66,7 @@ class SavedRun:
             if self.facts.get(name) != value:
                 raise InputError(
                     f"{run.folder} holds a training run {_OTHER[name]}{_differences(self.facts.get(name), value)}; "
-                    "continue it with its own settings, or choose another folder."
+                    "continue it with its own settings (in Python: recipe=...), or choose another folder."
                 )
         try:
             if self.tensors:

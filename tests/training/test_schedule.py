@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor, nn
 
 from recollect.training import Recipe, train_to_loss
 from recollect.training.control import Limits, Point
@@ -108,6 +110,27 @@ def test_a_run_averages_over_fewer_steps_towards_the_end(monkeypatch: pytest.Mon
     assert seen[800] == sorted(seen[800], reverse=True)
 
 
+@pytest.mark.parametrize("straight", [False, True])
+def test_a_run_follows_its_power(straight: bool) -> None:
+    recipe = Recipe(rate=1e-3, fall=400, straight=straight, fall_power=2.0, finish_from=None)
+    done = train_to_loss(small_network(), small_images(6), until=1e-30, max_steps=390, recipe=recipe)
+    fall = Fall(400, straight=straight, power=2.0)
+    begun = [0, *(p.steps for p in done.history[:-1])]
+    assert [p.rate for p in done.history] == [1e-3 * fall.share(steps, 0.0, Limits(steps=390)) for steps in begun]
+
+
+def test_a_rate_falls_for_a_limit_also_where_steps_are_slow() -> None:
+    class Slow(nn.Sequential):
+        def forward(self, x: Tensor) -> Tensor:
+            time.sleep(0.02)
+            return super().forward(x)
+
+    recipe = Recipe(rate=1e-3, fall=10**6, finish_from=None)
+    done = train_to_loss(Slow(small_network()), small_images(6), until=1e-30, max_seconds=1.5, recipe=recipe)
+    assert len(done.history) > 8  # fifty steps would take all of it
+    assert done.history[-1].rate < 0.1 * recipe.rate
+
+
 def test_a_run_follows_it_and_starts_another() -> None:
     recipe = Recipe(rate=1e-4, fall=100, finish_from=None)
     done = train_to_loss(small_network(), small_images(), 1e-12, (), recipe=recipe, max_steps=10**6, max_seconds=2)
@@ -161,4 +184,7 @@ def test_the_time_left_to_a_loss() -> None:
     assert time_left(Fall(1000), history, 1 / 300, Limits()) == pytest.approx(10)  # sooner than by the fall
     assert time_left(Fall(210), history, 1 / 300, Limits()) == Fall(210).seconds_to(1 / 300, history[-1], Limits())
     assert time_left(Fall(200), history, 1 / 300, Limits()) is None  # it is over
+    assert time_left(Fall(None), history, 1 / 300, Limits(seconds=31)) == pytest.approx(10)
+    assert time_left(Fall(None), history, 1 / 300, Limits(seconds=29)) is None  # beyond the limit
+    assert time_left(Fall(None), history, 1 / 300, Limits(steps=290)) is None
     assert fall.seconds_to(1e-3, replace(now, loss=math.nan, averaged=math.nan), Limits()) is None

@@ -30,13 +30,15 @@ def test_a_window_is_adam_step_by_step() -> None:
     assert torch.allclose(vector(made.network), vector(plain), atol=1e-5)
 
 
-def test_the_average_forgets_over_its_horizon() -> None:
-    made = stepper(Recipe(average=4))
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_the_average_forgets_over_its_horizon_also_when_that_changes(device: str) -> None:
+    made = Stepper(small_network().to(device), small_images().pixels.to(device), Recipe(average=4))
     average = [w.detach().clone() for w in made.weights]
-    for _ in range(5):
+    for horizon in (4, 4, 4, 2, 2, 16):
+        made.horizon = horizon
         made.run(1)
-        average = [a + (w.detach() - a) / 4 for a, w in zip(average, made.weights, strict=True)]
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(average, made.average, strict=True))
+        average = [a + (w.detach() - a) / horizon for a, w in zip(average, made.weights, strict=True)]
+        assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(average, made.average, strict=True))
 
 
 def test_measure_is_the_loss_over_all_images() -> None:
