@@ -56,8 +56,17 @@ def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] 
             if _chosen(str(cell), only):
                 work.setdefault(cell.fit, {})[cell] = None
     if only and not work:
-        raise InputError(f"Nothing fits --only {' '.join(only)}; recollect paper list names the trainings.")
+        raise InputError(f"Nothing fits --only {' '.join(only)}. {_names(experiments, scale)}")
     return {fit: list(cells) for fit, cells in work.items()}
+
+
+def _names(experiments: Sequence[Experiment], scale: Scale) -> str:
+    """What --only can be like, in a sentence."""
+    fits = {fit.name: None for experiment in experiments for fit in experiment.fits(scale)}
+    example = next((str(cell) for experiment in experiments for cell in experiment.cells(scale)), "")
+    if not fits:
+        return "There are no trainings and no cells to choose from."
+    return f"The trainings are {', '.join(fits)}" + (f"; a cell is called '{example}'." if example else ".")
 
 
 def progress(bench: Bench, work: dict[Fit, list[Cell]]) -> str:

@@ -15,7 +15,7 @@ MISTAKES = [
     (["run", "accurate", "--scale", "huge"], "no scale 'huge'"),
     (["run", "accurate", "--scale", "full"], "say where it is with --data DIR"),
     (["run", "accurate", "--data", "not/there"], "There is no folder not/there"),
-    (["run", "accurate", "--only", "fc99"], "Nothing fits --only fc99"),
+    (["run", "accurate", "--only", "fc99"], "Nothing fits --only fc99. The trainings are fc10-lrelu-adam-photos24, "),
     (["run", "accurate", "--device", "abacus"], "The device abacus cannot be used"),
 ]
 
