@@ -67,6 +67,11 @@ class Limits:
         """Which share of a limit is behind, of the one that comes first; nothing where there is none."""
         return max(seconds / max(self.seconds, 1e-9), steps / max(self.steps, 1e-9))
 
+    def ahead(self, behind: float, seconds: float, steps: int) -> float:
+        """How much is ahead of a run before a limit, at the pace so far, of what so much is `behind` of."""
+        used = self.used(seconds, steps)
+        return behind * (1 / used - 1) if used else math.inf
+
 
 @dataclass
 class Watch:

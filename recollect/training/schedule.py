@@ -48,8 +48,7 @@ class Fall:
         """Steps to the end of the fall, or to a limit that comes before it."""
         if self.length is None:
             return math.inf
-        used = limits.used(seconds, steps)
-        return max(0.0, min(self.begin + self.length - steps, steps * (1 / used - 1) if used else math.inf))
+        return max(0.0, min(self.begin + self.length - steps, limits.ahead(steps, seconds, steps)))
 
     def over(self, steps: int) -> bool:
         return self.length is not None and steps >= self.begin + self.length
@@ -66,7 +65,7 @@ def time_left(fall: Fall, history: list[Point], loss: float, limits: Limits) -> 
     if fall.over(now.steps):
         return None
     found = (seconds_to(history, loss), fall.seconds_to(loss, now, limits))
-    until_limit = now.seconds * (1 / used - 1) if (used := limits.used(now.seconds, now.steps)) else math.inf
+    until_limit = limits.ahead(now.seconds, now.seconds, now.steps)
     return min((seconds for seconds in found if seconds is not None and seconds <= until_limit), default=None)
 
 
