@@ -29,7 +29,7 @@ class ErasureSteps:
     def __init__(self, f: Ready, gamma: float, steps: int) -> None:
         self._f, self._gamma, self._steps = f, gamma, steps
         self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
-        self._buffers = [torch.empty(0)]
+        self._buffers, self._most = [torch.empty(0)], 0
         self._graphs = Graphs(f.device) if f.capturable and steps >= FEWEST else None
 
     def __call__(self, y: Tensor, theta: Erasure) -> Tensor:
@@ -40,8 +40,7 @@ class ErasureSteps:
     def _run(self, y: Tensor, theta: Erasure) -> Tensor:
         if self._steps == 1:
             return theta.prox(torch.zeros_like(y), y, self._gamma)
-        size = self._graphs.size_for(len(y)) if self._graphs else len(y)
-        self._begin(y, theta, size)
+        self._begin(y, theta, self._size_for(len(y)))
         left = self._steps - 2
         if self._graphs:
             left -= self._graphs.run(self._step, self._w, left)
@@ -52,10 +51,19 @@ class ErasureSteps:
         u = w - v
         return theta.prox(v - u, y, self._gamma)
 
+    def _size_for(self, images: int) -> int:
+        """How many rows a step works on: a size that graphs like, but no more than there ever were images. A few more
+        can cost much: a library may take another algorithm for them."""
+        if not self._graphs:
+            return images
+        self._most = max(self._most, images)
+        return min(self._graphs.size_for(images), self._most)
+
     def _begin(self, y: Tensor, theta: Erasure, size: int) -> None:
         """The first w, for v = u = 0, and the three coefficients; rows beyond the images keep what they hold."""
         if size > len(self._buffers[0]):
-            self._buffers = [y.new_zeros((size, *y.shape[1:])) for _ in range(5)]
+            rows = self._graphs.size_for(size) if self._graphs else size  # a few more images next time need no others
+            self._buffers = [y.new_zeros((rows, *y.shape[1:])) for _ in range(5)]
             if self._graphs:
                 self._graphs.forget()
         self._w, self._half, self._of_w, self._of_v, self._of_y = (rows[:size] for rows in self._buffers)

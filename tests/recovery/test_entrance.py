@@ -75,19 +75,24 @@ def test_an_error_on_the_other_thread_arrives_and_ends_it() -> None:
 
 @pytest.mark.gpu
 def test_on_a_gpu_what_was_prepared_aside_is_complete_when_it_is_handed_out() -> None:
-    """Prepared in a stream of its own, while the stream of the work is busy: nothing is used before it is there, nor is
-    its memory given away before it was used."""
+    """Prepared in a stream of its own: nothing is used before it is there (the first block takes long to make), nor is
+    its memory given away before it was used (the stream of the work is busy from then on)."""
     device, busy = torch.device("cuda"), torch.rand(3000, 3000, device="cuda")
     values = torch.arange(4000.0)[:, None].expand(-1, 5000)
 
     def enter_rows(some: slice) -> Numbered:
         rows = values[some].to(device)
+        if some.start == 0:
+            torch.cuda._sleep(10**8)  # cycles, a twentieth of a second
+        rows = rows + 1
         return Numbered(rows, rows[:, :1])
 
+    torch.cat([(values[:25].to(device) + 1).clone()] * 2)  # memory and kernels: to get them may wait for the device
+    torch.cuda.synchronize()
     seen = []
     with Entrance(4000, 200, enter_rows, ahead=True, device=device) as entrance:
         while entrance.left:
+            seen += [part.index.clone() for part in entrance.take(150)]
             for _ in range(20):
                 busy = busy @ busy / 3000
-            seen += [part.index.clone() for part in entrance.take(150)]
-    assert torch.equal(torch.cat(seen).cpu(), values)
+    assert torch.equal(torch.cat(seen).cpu(), values + 1)

@@ -14,7 +14,7 @@ from recollect import Erasure
 from recollect.recovery import admm
 from recollect.recovery.admm import Solver
 from recollect.recovery.running import ready
-from recollect.recovery.stepping import has_erasure_prox
+from recollect.recovery.stepping import ErasureSteps, has_erasure_prox
 from tests.networks import Random
 
 SHAPE = (3, 2, 2)
@@ -101,3 +101,29 @@ def test_another_prox_takes_the_page_itself() -> None:
     f = NETWORKS["plain"]
     assert torch.equal(solve(f, y, own, 0.5, 10), admm(f, y, own, gamma=0.5, steps=10))
     assert not torch.allclose(solve(f, y, own, 0.5, 10), solve(f, y, theta, 0.5, 10))
+
+
+class Eights:
+    """Likes batches of multiples of eight, as graphs do, and takes no step."""
+
+    def size_for(self, images: int) -> int:
+        return -(-images // 8) * 8
+
+    def run(self, step: Callable[[], None], state: Tensor, times: int) -> int:
+        return 0
+
+    def forget(self) -> None:
+        pass
+
+
+def test_batches_are_filled_up_but_never_beyond_the_largest_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, sizes = Random.draw(3, math.prod(SHAPE), 0.7), []
+    y, theta = draw(2, 60)
+    with ready(f, y, None) as network:
+        steps = ErasureSteps(network, 1.0, 12)
+        monkeypatch.setattr(steps, "_graphs", Eights())
+        for count in (50, 49, 20, 3, 60, 57):
+            found = steps(y[:count], theta[:count])
+            sizes.append(len(steps._w))
+            assert torch.allclose(found, admm(f, y[:count], theta[:count], gamma=1.0, steps=12), rtol=1e-8, atol=1e-11)
+    assert sizes == [50, 50, 24, 8, 60, 60]
