@@ -42,10 +42,10 @@ def train(
     ] = "",
     schedule: Annotated[str, typer.Option(help="How noise grows over the time steps: cosine or linear.")] = "cosine",
     widths: Annotated[
-        str, typer.Option(help="Channels at full size, half size and so on; multiples of 16.")
-    ] = "64,112,128",
-    batch: Annotated[int, typer.Option(help="Images a step.", min=1)] = 512,
-    rate: Annotated[float, typer.Option(help="The highest learning rate.")] = 8e-4,
+        str | None, typer.Option(help="Channels at full size, half size and so on; multiples of 16. Default: by size.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(help="Images a step. Default: by their size.", min=1)] = None,
+    rate: Annotated[float | None, typer.Option(help="The highest learning rate. Default: by the images' size.")] = None,
     flip: Annotated[bool, typer.Option(help="Show images mirrored as often as not.")] = True,
     seed: Annotated[int, typer.Option(help="Of the first weights, the batches and the noise.", min=0)] = 42,
     device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")] = None,
@@ -60,8 +60,10 @@ def train(
 
     check_device(device)
     check_folder(out)
-    recipe = PriorRecipe(widths=read_widths(widths), schedule=schedule, rate=rate, batch=batch, flip=flip, seed=seed)
+    asked = {"widths": read_widths(widths) if widths is not None else None, "rate": rate, "batch": batch}
+    given = {name: value for name, value in asked.items() if value is not None}
     images = load(source)
+    recipe = PriorRecipe.for_size(images.shape[1], schedule=schedule, flip=flip, seed=seed, **given)
     for other in exclude or ():
         before, images = len(images), without(images, load(other))
         typer.echo(f"{before - len(images)} of {before} images left out: they are in {other}")

@@ -18,7 +18,7 @@ from recollect.priors.prior import v_target
 
 @dataclass(frozen=True)
 class PriorRecipe:
-    """How a prior is trained."""
+    """How a prior is trained; the defaults are for images of 32x32 and less."""
 
     widths: tuple[int, ...] = WIDTHS
     schedule: str = "cosine"
@@ -32,6 +32,12 @@ class PriorRecipe:
     def __post_init__(self) -> None:
         if not self.rate > 0 or self.batch < 1 or self.warm_up < 0 or not 0 <= self.average < 1:
             raise InputError(f"A prior's recipe needs a positive rate and batch and an average in [0, 1), got {self}.")
+
+    @classmethod
+    def for_size(cls, side: int, **settings: Any) -> PriorRecipe:
+        """For images of so many pixels a side: larger ones are halved once more, and a batch has as many pixels."""
+        larger = {"widths": (64, 96, 128, 128), "rate": 5e-4, "batch": 128} if side > 32 else {}
+        return cls(**{**larger, **settings})
 
 
 class Learner:

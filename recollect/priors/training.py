@@ -45,13 +45,13 @@ def train_prior(
     The folder is then one that `open_prior` takes: network, schedule, and a card that says what it was trained on,
     in the words of `about`.
     """
-    recipe, out, told = recipe or PriorRecipe(), Path(out), say or _silent
+    out, told = Path(out), say or _silent
     if not max_seconds > 0:
         raise InputError(f"max_seconds is the time to train for, in seconds; got {max_seconds}.")
     channels, height, width = images.shape
     if height != width:
         raise InputError(f"A prior is trained on square images; these are {width}x{height}.")
-    device = choose_device(device)
+    recipe, device = recipe or PriorRecipe.for_size(height), choose_device(device)
     scheduler = make_scheduler(recipe.schedule)
     network = make_network(channels, height, recipe.widths, recipe.seed)
     learner = Learner(network, scheduler.alphas_cumprod, eight_bit(images).to(device), recipe)

@@ -78,6 +78,23 @@ def test_the_bundled_size_fits_into_twelve_megabytes() -> None:
     assert 2 * sum(p.numel() for p in network.parameters()) <= 12e6
 
 
+def test_pixels_look_at_each_other_where_there_are_few_and_below_full_size() -> None:
+    blocks = {side: make_network(3, side, (16,) * 4).config.down_block_types for side in (16, 32, 64)}
+    attends = {side: [kind.startswith("Attn") for kind in kinds] for side, kinds in blocks.items()}
+    assert attends == {16: [False, True, True, True], 32: [False, True, True, True], 64: [False, False, True, True]}
+    up = make_network(3, 64, (16,) * 4).config.up_block_types
+    assert [kind.startswith("Attn") for kind in up] == [True, True, False, False]
+
+
+def test_larger_images_are_halved_once_more_and_batches_have_as_many_pixels() -> None:
+    small, large = PriorRecipe.for_size(32), PriorRecipe.for_size(64)
+    assert small == PriorRecipe.for_size(8) == PriorRecipe()
+    assert len(large.widths) == len(small.widths) + 1
+    assert large.batch * 64**2 == small.batch * 32**2
+    asked = PriorRecipe.for_size(64, batch=7, seed=1)
+    assert (asked.batch, asked.seed, asked.widths) == (7, 1, large.widths)
+
+
 def test_schedules_go_from_nearly_clean_to_nearly_noise() -> None:
     for name in ("cosine", "linear"):
         alphas = make_scheduler(name).alphas_cumprod
