@@ -26,11 +26,12 @@ def fit(scale: Scale) -> Fit:
 
 def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
     images, some = bench.images(fit, "train")[:IMAGES], np.arange(IMAGES)
+    prior = bench.prior(fit.images).to(bench.device)
     arrays = {"original": set_pictures(images, some)["original"]}
     for name in scale.masks:
         cell = Cell(fit, fit.milestones[-1], "train", name, GENERIC)
         seen = cell.observe(images)
-        found = cell_pictures(images, seen, recover(cell.settled_method(bench.device), None, seen), some)
+        found = cell_pictures(images, seen, recover(cell.settled_method(prior), None, seen), some)
         arrays |= {f"{name}/{kind}": found[kind] for kind in ("degraded", "estimate")}
     return arrays
 

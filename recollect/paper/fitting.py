@@ -10,8 +10,9 @@ import torch
 
 from recollect.checkpoints import load_checkpoint
 from recollect.images import Images
-from recollect.paper.plan import SEED, Fit
+from recollect.paper.plan import SEED, Fit, ImageSet
 from recollect.paper.results import Results
+from recollect.priors import BUNDLED, Prior, open_prior
 from recollect.records import provenance
 from recollect.sources import load
 from recollect.sweep import Budget, Folder, Shared, Task
@@ -48,6 +49,18 @@ class Bench:
         here = self.checkpoints(fit)
         lowest = min((loss for loss in here if loss is not None and None not in here), default=None)
         return self.weights(fit, lowest).to(self.device)
+
+    def prior_folder(self, images: ImageSet) -> Path | None:
+        """The diffusion model for these images: the bundled one, or a folder among the data sets."""
+        if images.prior is None:
+            return None
+        return BUNDLED if images.prior == BUNDLED.name else Path(self.data or "") / images.prior
+
+    def prior(self, images: ImageSet) -> Prior:
+        """Opened, on the CPU; by its short name, not by where it lies."""
+        prior = open_prior(self.prior_folder(images) or "")
+        prior.name = images.prior or ""
+        return prior
 
     def pictures(self, name: str) -> Path:
         return self.work / "pictures" / f"{name}.npz"

@@ -14,12 +14,13 @@ from torch import Tensor
 
 from recollect.auditing import record_of, recover
 from recollect.auditing.facts import fingerprint, train_loss
+from recollect.auditing.generic import prior_facts
 from recollect.auditing.pictures import save_arrays
 from recollect.degradation import Degradation, Observation
 from recollect.images import Images
 from recollect.paper.experiment import Experiment
 from recollect.paper.fitting import Bench, finished, training
-from recollect.paper.plan import Cell, Fit
+from recollect.paper.plan import GENERIC, Cell, Fit
 from recollect.paper.scales import Scale
 from recollect.priors import can_open_priors
 from recollect.records import Record, provenance
@@ -50,11 +51,12 @@ class Measure:
         once = {cell.key: cell for cell in fresh}.values()  # the generic method's record serves every loss
         order = sorted(once, key=lambda c: c.loss or 0.0)  # stable: masks and methods stay in their order
         for loss in dict.fromkeys(cell.loss for cell in order):
-            network = Shared(partial(self.bench.weights, self.fit, loss))
+            network: Shared[torch.nn.Module] = Shared(partial(self.bench.weights, self.fit, loss))
+            prior: Shared[torch.nn.Module] = Shared(partial(self.bench.prior, self.fit.images))
             for some in _together([c for c in order if c.loss == loss]):
                 name = f"{some[0]} and {len(some) - 1} more masks" if some[1:] else str(some[0])
-                f = network if some[0].sees_network else None
-                inputs = (some, f, sets["train"], sets[some[0].set], self.bench.device)
+                model = network if some[0].sees_network else prior
+                inputs = (some, model, sets["train"], sets[some[0].set], self.bench.device)
                 yield Task(name, measure, inputs, self._keep)
 
     def _wants_weights(self, pending: Sequence[Cell]) -> bool:
@@ -72,23 +74,26 @@ class Measure:
 
 
 def measure(
-    cells: Sequence[Cell], network: torch.nn.Module | None, train: Images, images: Images, device: torch.device
+    cells: Sequence[Cell], model: torch.nn.Module, train: Images, images: Images, device: torch.device
 ) -> list[Record]:
-    """The records of cells that differ in their mask alone, on any machine; without a network for the generic method.
+    """The records of cells that differ in their mask alone, on any machine; `model` is the network or the prior.
 
     They are recovered as one batch: the few images of each that take many rounds then keep a GPU busy together.
     """
     images = cells[0].fit.images.chosen(images)
-    f = None if network is None else network.to(device)
-    method, size = cells[0].settled_method(device), len(images)
+    model = model.to(device)
+    method, size = cells[0].settled_method(model), len(images)
     seen = [cell.observe(images) for cell in cells]
     all_seen = Observation(
         torch.cat([s.y for s in seen]), Degradation.join([s.truth.expand(s.y) for s in seen]), seen[0].noise_std
     )
     began = time.monotonic()
-    found = recover(method, f, all_seen)
+    found = recover(method, model if cells[0].sees_network else None, all_seen)
     seconds = time.monotonic() - began
-    where = provenance(device) if f is None else _about(f, train, device)
+    if cells[0].sees_network:
+        where = _about(model, train, device)
+    else:
+        where = provenance(device, prior=prior_facts({GENERIC: method}, {cells[0].set: images}))
     about = {**where, "images": {"hash": images.hash, "count": size}}
     return [
         record_of(

@@ -45,8 +45,8 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def methods(fit: Fit, loss: float) -> tuple[str, ...]:
-    """The generic method only once, since it is the same at every loss, and where the prior has the images' size."""
-    generic = fit.kind == "unet" and loss == fit.milestones[-1]
+    """The generic method only once, since it is the same at every loss, and where there is a prior for the images."""
+    generic = fit.images.prior is not None and loss == fit.milestones[-1]
     return (*EVERY, GENERIC) if generic else EVERY
 
 

@@ -8,14 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from recollect.auditing.plan import papers_blind, settle_methods
 from recollect.autoencoders import FullyConnected, UNet
 from recollect.degradation import Observation, mask, observe
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.priors import BUNDLED, bundled
+from recollect.priors import BUNDLED
 from recollect.records import cell_key, plain
 from recollect.recovery import DDNM
 
@@ -32,6 +30,7 @@ class ImageSet:
     count: int
     attacked: int | None = None  # so many of them, spread evenly; None: all
     others: str | None = None  # spells images not trained on, where there are too few for as many as are trained on
+    prior: str | None = None  # the diffusion model that restores them generically: the bundled one, or {data}'s own
 
     def source(self, part: str, data: str | None) -> str:
         """Where to load it from. DATA/NAME-PART.npz goes first, for machines that cannot read the original files."""
@@ -125,7 +124,7 @@ class Cell:
         if (attacked := self.fit.images.attacked) is not None:
             rest["attacked"] = attacked
         if not self.sees_network:
-            return {"images": self.fit.images.spelled, "method": generic_settings(), **rest}
+            return {"images": self.fit.images.spelled, "method": generic_settings(self.fit.images.prior), **rest}
         method = self.settled_method()
         return {"fit": self.fit.identity, "method": {"kind": type(method).__name__, **plain(method)}, **rest}
 
@@ -137,10 +136,10 @@ class Cell:
     def sees_network(self) -> bool:
         return self.method != GENERIC
 
-    def settled_method(self, device: torch.device | str = "cpu") -> Any:
+    def settled_method(self, prior: Any = None) -> Any:
         """The method that is meant, with the paper's settings for this network but for gamma where one is given."""
         if not self.sees_network:
-            return DDNM(bundled(device), seed=SEED)
+            return DDNM(prior, seed=SEED)
         blind = papers_blind(self.fit.layers, self.fit.activation, self.noise_std)
         blind = blind if self.gamma is None else replace(blind, gamma=self.gamma)
         return settle_methods({self.method: self.method}, blind, self.noise_std)[self.method]
@@ -155,8 +154,14 @@ class Cell:
 
 
 @cache
-def generic_settings() -> dict[str, Any]:
-    """The generic method's, from its class and the file of its prior: known where no prior can be opened."""
+def generic_settings(prior: str | None) -> dict[str, Any]:
+    """The generic method's, from its class and the name of its prior: known where no prior can be opened.
+
+    The bundled one is named with its weights. Others are trained by the clock, so no two are alike: the record says
+    which weights they were.
+    """
     own = {f.name: f.default for f in fields(DDNM) if f.name not in ("prior", "seed")}
-    weights = b"".join(path.read_bytes() for path in sorted(BUNDLED.glob("*.safetensors")))
-    return {"kind": DDNM.__name__, **own, "prior": f"{BUNDLED.name} {hashlib.sha256(weights).hexdigest()[:12]}"}
+    if prior == BUNDLED.name:
+        weights = b"".join(path.read_bytes() for path in sorted(BUNDLED.glob("*.safetensors")))
+        prior = f"{prior} {hashlib.sha256(weights).hexdigest()[:12]}"
+    return {"kind": DDNM.__name__, **own, "prior": prior}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 
@@ -31,9 +31,13 @@ def run(
     budget, began = budget or Budget(), time.monotonic()
     work = gather(experiments, scale, only)
     chosen = [e for e in experiments if not only or any(_chosen(fit.name, only) for fit in e.fits(scale))]
-    possible = {fit: [cell for cell in cells if cell.sees_network or can_open_priors()] for fit, cells in work.items()}
+    possible = {
+        fit: [cell for cell in cells if cell.sees_network or has_prior(bench, fit)] for fit, cells in work.items()
+    }
     if possible != work:
-        tell(f"{GENERIC} is left out here: it needs diffusers.")
+        tell(
+            f"{GENERIC} is left out: {'; '.join(what_is_missing(bench, (f for f in work if work[f] != possible[f])))}."
+        )
     pictures = [TakePictures(bench, experiment, scale) for experiment in chosen]
     shown = {job.fit: None for job in pictures if job.fit}
     there = replace(bench, device=device or bench.device)
@@ -43,6 +47,20 @@ def run(
     done = in_this_process(few, budget, tell) and measured  # a few images: not worth sending; also after a failure
     tell(f"{time.monotonic() - began:.0f} s; {progress(bench, work)}")
     return done
+
+
+def has_prior(bench: Bench, fit: Fit) -> bool:
+    """Whether the images of a training can be restored generically on this machine."""
+    folder = bench.prior_folder(fit.images)
+    return can_open_priors() and folder is not None and folder.is_dir()
+
+
+def what_is_missing(bench: Bench, fits: Iterable[Fit]) -> list[str]:
+    """For the generic method on these, in words."""
+    if not can_open_priors():
+        return ["it needs diffusers"]
+    folders = {fit.images.name: bench.prior_folder(fit.images) for fit in fits}
+    return [f"for {images} it needs a prior in {folder} (docs/priors.md)" for images, folder in folders.items()]
 
 
 def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] = ()) -> dict[Fit, list[Cell]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from recollect.errors import InputError
 from recollect.paper.plan import Fit, ImageSet
+from recollect.priors import BUNDLED
 
 PERFECT = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 MODERATE = (1e-4,)
@@ -42,27 +43,31 @@ class Scale:
         return Fit(kind, activation, optimizer, self.many_width[kind], self.many[kind], MODERATE, seconds, limit)
 
 
-def _photos(count: int, size: int) -> ImageSet:
-    return ImageSet(f"photos{count}", f"photos?count={count}&size={size}&seed=42", count)
+def _photos(count: int, size: int, prior: str | None = None) -> ImageSet:
+    return ImageSet(f"photos{count}", f"photos?count={count}&size={size}&seed=42", count, prior=prior)
 
 
-def _tiny(count: int, drawn: str, attacked: int | None = None, others: str | None = None) -> ImageSet:
+def _tiny(
+    count: int, drawn: str, attacked: int | None = None, others: str | None = None, prior: str | None = None
+) -> ImageSet:
     source = "tiny-imagenet:{data}/tiny-imagenet-200.zip?"
-    return ImageSet(f"tiny{count}", f"{source}{drawn}&seed=42", count, attacked, others and f"{source}{others}&seed=42")
+    not_trained_on = others and f"{source}{others}&seed=42"
+    return ImageSet(f"tiny{count}", f"{source}{drawn}&seed=42", count, attacked, not_trained_on, prior)
 
 
 def _svhn(count: int) -> ImageSet:
-    return ImageSet(f"svhn{count}", "svhn:{data}/svhn?count=" + f"{count}&seed=42", count)
+    return ImageSet(f"svhn{count}", "svhn:{data}/svhn?count=" + f"{count}&seed=42", count, prior=BUNDLED.name)
 
 
 def _cifar(count: int, attacked: int | None = None) -> ImageSet:
-    return ImageSet(f"cifar{count}", "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42", count, attacked)
+    spelled = "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42"
+    return ImageSet(f"cifar{count}", spelled, count, attacked, prior=BUNDLED.name)
 
 
 SMALL = Scale(
     name="small",
-    few={"fc10": _photos(24, 12), "fc20": _photos(24, 12), "unet": _photos(6, 12)},
-    many={"fc20": _photos(60, 12), "unet": _photos(30, 12)},
+    few={"fc10": _photos(24, 12), "fc20": _photos(24, 12), "unet": _photos(6, 12, BUNDLED.name)},
+    many={"fc20": _photos(60, 12), "unet": _photos(30, 12, BUNDLED.name)},
     width={"fc10": 128, "fc20": 128, "unet": (32, 64)},
     many_width={"fc20": 128, "unet": (32, 64)},
     seconds={"fc10": 20, "fc20": 30, "unet": 20},
@@ -77,7 +82,11 @@ SMALL_REAL = replace(  # the same sizes with real data, where --data says where 
 )
 FULL = Scale(
     name="full",
-    few={"fc10": _tiny(600, "per-class=3"), "fc20": _tiny(600, "per-class=3"), "unet": _svhn(50)},
+    few={
+        "fc10": _tiny(600, "per-class=3", prior="tiny-64"),
+        "fc20": _tiny(600, "per-class=3", prior="tiny-64"),
+        "unet": _svhn(50),
+    },
     many={
         "fc20": _tiny(25000, "per-class=125", attacked=500, others="per-class=5"),
         "unet": _cifar(1000, attacked=250),

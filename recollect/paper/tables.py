@@ -41,7 +41,17 @@ def by_mask(results: Results, cells: Sequence[Cell], methods: Sequence[str], thr
             loss = next(r for records in found for r in records if r).provenance["train_loss"]
             shown = [" / ".join(_value(record, threshold) for record in records) for records in found]
             rows.append([network_name(fit), fit.optimizer, f"{loss:.1e}", *shown])
+    rows += [["none", name, "", *shown] for name, shown in _generic_rows(results, cells, threshold).items()]
     return markdown(["network", "optimizer", "train loss", *masks], rows)
+
+
+def _generic_rows(results: Results, cells: Sequence[Cell], threshold: float | None) -> dict[str, list[str]]:
+    """What the method that sees no network gives on each set of images, mask by mask."""
+    once = {cell.key: cell for cell in cells if not cell.sees_network}.values()
+    rows: dict[str, list[str]] = {}
+    for cell in once:
+        rows.setdefault(f"{cell.method} on {cell.fit.images.name}", []).append(_value(results.find(cell), threshold))
+    return {name: values for name, values in rows.items() if set(values) != {_value(None, threshold)}}
 
 
 def against_paper(

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from recollect import Images, InputError
+from recollect.paper import perfect_fit
 from recollect.paper.catalogue import EXPERIMENTS
 from recollect.paper.plan import Cell, ImageSet
 from recollect.paper.scales import FULL, SMALL, scale_named
+from recollect.priors import bundled
 
 FIT = FULL.perfect("fc10", "lrelu", "adam")
 CELL = Cell(FIT, 1e-8, "train", "block", "blind")
@@ -91,9 +93,11 @@ def test_where_images_come_from(tmp_path: Path) -> None:
 
 
 def test_the_scales_differ_in_sizes_alone() -> None:
-    """And in how many U-Nets Adam trains too, which is said here."""
+    """And in how many U-Nets Adam trains too, and that two cores are spared the generic method beside FC-10."""
     assert FULL.by_both["unet"] == ("softplus",)
-    same = replace(FULL, by_both=SMALL.by_both)
+    assert (SMALL.few["fc10"].prior, FULL.few["fc10"].prior) == (None, "tiny-64")
+    without = {kind: replace(images, prior=SMALL.few[kind].prior) for kind, images in FULL.few.items()}
+    same = replace(FULL, by_both=SMALL.by_both, few=without)
     for experiment in EXPERIMENTS.values():
         small, full = experiment.cells(SMALL), experiment.cells(same)
         said = [
@@ -135,8 +139,20 @@ def test_what_is_looked_for_is_what_the_generic_method_is_set_to() -> None:
     """The settings are spelled out so that a record can be found where no prior can be opened."""
     pytest.importorskip("diffusers")
     cell = Cell(FULL.perfect("unet", "softplus", "muon"), 1e-8, "train", "dust", "ddnm")
-    method = cell.settled_method()
+    method = cell.settled_method(bundled())
     looked_for = dict(cell.settings["method"])
     assert looked_for.pop("kind") == type(method).__name__
     assert looked_for.pop("prior").startswith("cifar10-32 ")
     assert {name: getattr(method, name) for name in looked_for} == looked_for
+
+
+def test_larger_images_have_a_prior_of_their_own_and_one_record_for_all_networks() -> None:
+    cells = [
+        Cell(FULL.perfect("fc10", a, o), 1e-8, "train", "dust", "ddnm")
+        for a in ("lrelu", "prelu")
+        for o in ("adam", "muon")
+    ]
+    assert len({cell.key for cell in cells}) == 1
+    assert cells[0].settings["method"]["prior"] == "tiny-64"
+    assert "ddnm" in perfect_fit.methods(cells[0].fit, 1e-8)
+    assert "ddnm" not in perfect_fit.methods(cells[0].fit, 1e-7)

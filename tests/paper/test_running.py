@@ -15,10 +15,12 @@ import torch
 
 from recollect import InputError
 from recollect.paper import fitting, measuring, plan
+from recollect.paper.experiment import Experiment
 from recollect.paper.plan import Cell
 from recollect.paper.running import gather, run
 from recollect.paper.scales import SMALL
 from recollect.priors import can_open_priors
+from recollect.priors.network import make_network, make_scheduler
 from recollect.records import read_record, read_records
 from recollect.recovery import DDNM
 from recollect.sweep import Budget, Job, Tell, in_this_process
@@ -81,13 +83,11 @@ def test_one_training_serves_all_and_nothing_is_done_twice(tmp_path: Path) -> No
 
 @pytest.mark.skipif(not can_open_priors(), reason="needs diffusers")
 def test_the_generic_method_needs_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan.generic_settings()  # by the class itself, before it is made quicker
+    plan.generic_settings("cifar10-32")  # by the class itself, before it is made quicker
     monkeypatch.setattr(plan, "DDNM", partial(DDNM, steps=2))
     lines_of(tmp_path, "block")
     shutil.rmtree(tmp_path / "work")
-    generic = replace(
-        experiment(), cells=lambda _: [Cell(FIT, loss, "train", "block", "ddnm") for loss in FIT.milestones]
-    )
+    generic = generically("cifar10-32")
     told: list[str] = []
     for folder in (tmp_path, tmp_path / "untrained", tmp_path / "untrained"):
         folder.mkdir(exist_ok=True)
@@ -97,6 +97,31 @@ def test_the_generic_method_needs_no_weights(tmp_path: Path, monkeypatch: pytest
     assert not (tmp_path / "work").exists()
     record = read_record(next((tmp_path / "results" / "cells").glob("*ddnm*")))
     assert not {"train_loss", "model"} & set(record.provenance)
+    assert record.provenance["prior"]["name"] == "cifar10-32"
+    assert "CIFAR-10" in record.provenance["prior"]["trained_on"]
+    assert record.provenance["prior"]["known_to_it"] == {"train": {"exact": 0, "near": 0, "total": 4}}
+
+
+@pytest.mark.skipif(not can_open_priors(), reason="needs diffusers")
+def test_a_prior_among_the_data_sets_is_used_where_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan.generic_settings("own")
+    monkeypatch.setattr(plan, "DDNM", partial(DDNM, steps=2))
+    told: list[str] = []
+    assert run([generically("own")], SMALL, bench(tmp_path), tell=told.append)
+    assert told[0] == f"ddnm is left out: for made4 it needs a prior in {tmp_path / 'own'} (docs/priors.md)."
+    assert told[-1].endswith("0 of 2 cells recorded, 2 missing.")
+    make_network(3, 8, (16, 16)).save_pretrained(tmp_path / "own")
+    make_scheduler("cosine").save_pretrained(tmp_path / "own")
+    assert run([generically("own")], SMALL, bench(tmp_path), tell=told.append)
+    record = read_record(next((tmp_path / "results" / "cells").glob("*ddnm*")))
+    assert record.settings["method"]["prior"] == record.provenance["prior"]["name"] == "own"
+    assert record.provenance["prior"]["trained_on"] == "unknown"
+    assert len(record.provenance["prior"]["weights"]) == 16
+
+
+def generically(prior: str) -> Experiment:
+    fit = replace(FIT, images=replace(FIT.images, prior=prior))
+    return replace(experiment(), cells=lambda _: [Cell(fit, loss, "train", "block", "ddnm") for loss in fit.milestones])
 
 
 def test_another_mask_computes_only_what_is_new(tmp_path: Path) -> None:
