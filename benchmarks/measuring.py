@@ -37,12 +37,14 @@ class Measured:
     peak: int
     image_steps: int = 0
     share: float = 1.0
+    part: str = ""  # in words, what of the task was measured where it is not all
 
     def describe(self, image_steps: int | None = None) -> dict[str, Any]:
         steps = self.image_steps if image_steps is None else image_steps
         return {
             "seconds": self.seconds / self.share, "measured_seconds": self.seconds, "measured_share": self.share,
             "image_steps_per_second": steps / self.seconds, "peak_bytes": self.peak,
+            **({"part": self.part} if self.share < 1 else {}),
         }  # fmt: skip
 
 
@@ -115,17 +117,33 @@ def give_back_freed_memory() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def network_times(f: Callable[[Tensor], Tensor], y: Tensor, sizes: Sequence[int], calls: int) -> dict[str, Any]:
-    """Seconds of the network alone: at its best batch size, and at the sizes that were in work round by round."""
+Network = Callable[[Tensor], Tensor]
+
+
+def network_times(f: Network, as_run: Network, y: Tensor, sizes: Sequence[int], calls: int) -> dict[str, Any]:
+    """Seconds of the network alone: at its best batch size, and as recollect runs it at the sizes that were in work."""
     tried = sorted({min(2**k, len(y)) for k in range(13)} | {max(1, len(y) * 3 // 4)})
     seconds = {size: one_call(f, y[:size]) for size in tried}
     best = min(tried, key=lambda size: seconds[size] / size)
-    at_work = np.interp(sizes, tried, [seconds[size] for size in tried])
+    quickest = {size: quickest_call(as_run, y[:size], seconds[size]) for size in tried}
+    at_work = np.interp(sizes, tried, [quickest[size] for size in tried])
     return {
         "best_batch": best, "seconds": seconds[best] / best * sum(sizes) * calls,
         "image_steps_per_second": best / seconds[best], "seconds_in_work": float(at_work.sum()) * calls,
         "seconds_by_batch": {str(size): s for size, s in seconds.items()},
+        "seconds_by_batch_as_run": {str(size): s for size, s in quickest.items()},
     }  # fmt: skip
+
+
+def quickest_call(f: Network, x: Tensor, plain: float) -> float:
+    """Seconds of f(x), on a GPU eagerly or captured; on a CPU there is but one way, which took `plain`."""
+    if x.device.type != "cuda":
+        return plain
+    x, graph = x.clone(), torch.cuda.CUDAGraph()
+    eagerly = one_call(f, x)
+    with torch.cuda.graph(graph):
+        f(x)
+    return min(eagerly, one_call(lambda _: graph.replay(), x))  # type: ignore[arg-type, return-value]
 
 
 def one_call(f: Callable[[Tensor], Tensor], x: Tensor, looks: int = 5, at_least: float = 0.02) -> float:
@@ -155,14 +173,15 @@ def tables(results: dict[str, Any]) -> str:
     text = [
         f"{results['device']}, {results['threads']} threads, {results['clock']} time; torch {versions['torch']}, "
         f"CUDA {versions['cuda']}, recollect {versions['recollect']}; {results['date']}",
-        table(["case", "images", "image-steps", "(a) one by one", "(b) batched", "(c) recollect", "floor", "in work"],
+        table(["case", "images", "rounds at most", "image-steps", "(a) one by one", "(b) batched", "(c) recollect",
+               "floor", "in work"],
               [times_row(name, case) for name, case in cases.items()]),
         table(["case", "(c) / floor", "(c) / in work", "(a) / (c)", "(b) / (c)",
                "image-steps/s of (a), (b), (c), floor", "peak of (c)", "(c) against (a)", "(c) against (b)"],
               [ratio_row(name, case) for name, case in cases.items()]),
     ]  # fmt: skip
     for name, rows in results["growth"].items():
-        head = [f"{name}: images", "seconds", "ms an image", "image-steps/s", "working memory"]
+        head = [f"{name}: images", "seconds", "ms an image", "image-steps/s", "the network alone", "working memory"]
         text.append(table(head, [growth_row(row) for row in rows]))
     return "\n\n".join([*text, *results["notes"]])
 
@@ -171,7 +190,7 @@ def times_row(name: str, case: dict[str, Any]) -> list[str]:
     floor = case["floor"]
     contenders = (case[key] for key in ("one_by_one", "batched", "recollect"))
     return [
-        name, str(case["images"]), f"{case['image_steps']:,}", *[show(c) for c in contenders],
+        name, str(case["images"]), str(case["limit"]), f"{case['image_steps']:,}", *[show(c) for c in contenders],
         f"{floor['seconds']:.2f} s (batch {floor['best_batch']})", f"{floor['seconds_in_work']:.2f} s",
     ]  # fmt: skip
 
@@ -191,18 +210,20 @@ def ratio_row(name: str, case: dict[str, Any]) -> list[str]:
 
 def show(contender: dict[str, Any]) -> str:
     share = contender["measured_share"]
-    return f"{contender['seconds']:.2f} s" + ("" if share == 1 else f" (from {share:.0%})")
+    return f"{contender['seconds']:.2f} s" + ("" if share == 1 else f" (from {contender.get('part', f'{share:.0%}')})")
 
 
 def same(difference: dict[str, Any]) -> str:
     apart = "-" if difference["largest"] is None else f"{difference['largest']:.1e}"
-    return f"{apart} ({difference['settled']} of {difference['of']})"
+    others = f"; {difference['apart']} apart" if difference.get("apart") else ""
+    return f"{apart} ({difference['settled']} of {difference['of']}{others})"
 
 
 def growth_row(row: dict[str, Any]) -> list[str]:
     return [
         f"{row['images']:,}", f"{row['seconds']:.2f}", f"{1e3 * row['seconds'] / row['images']:.2f}",
-        f"{row['image_steps_per_second']:,.0f}", f"{row['peak_bytes'] / 2**20:.0f} MiB",
+        f"{row['image_steps_per_second']:,.0f}",
+        f"{row['floor_per_second']:,.0f}" if "floor_per_second" in row else "-", f"{row['peak_bytes'] / 2**20:.0f} MiB",
     ]  # fmt: skip
 
 

@@ -3,19 +3,19 @@
     python benchmarks/prior.py --images 'cifar10:DATA/cifar-10-batches-py?count=50&seed=42'
     python benchmarks/prior.py --prior FOLDER --images held-out.npy --device cuda --methods ddnm --save restored.npz
 
-The images must be ones that the prior was not trained on; how many it knows, by its card, stands above the table.
+The images must be ones that the prior was not trained on; how many it knows, by its card, is said first.
 Biharmonic inpainting is scikit-image's and runs on the CPU; DDNM needs torch, numpy and diffusers alone. A restoration
-by DDNM is a draw from what is plausible; --draws takes the mean of several, by other seeds, nearer to the truth.
+by DDNM is a draw from what is plausible; the mean of several is nearer to the truth.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,64 +24,103 @@ from torch import Tensor
 from recollect import Images, Score, load, mask, observe
 from recollect.degradation import SIX, Observation
 from recollect.priors import Prior, bundled, open_prior
+from recollect.records import provenance, read_json, write_json
 from recollect.recovery import DDNM
 
 
 def main() -> None:
     options = arguments()
+    if options.tables:
+        print("\n\n".join(table(read_json(path)) for path in options.tables))
+        return
     images = load(options.images)
     images = images[: options.count] if options.count else images
     prior = opened(options)
-    print(f"{len(images)} images of {'x'.join(map(str, images.shape))}: {images.name}")
-    if prior:
-        known = prior.card.overlap(images) if prior.card else "unknown"
-        print(f"prior: {prior}, trained on {prior.card.trained_on if prior.card else 'unknown'}; among these: {known}")
-    settings = list(itertools.product(options.steps, options.eta, options.draws)) if prior else []
-    methods = {
-        f"ddnm {s}, eta {e:g}, {d} drawn": mean_of(d, DDNM(prior, s, e, clip=options.clip)) for s, e, d in settings
-    }
-    names = [*methods, *(["biharmonic"] if "biharmonic" in options.methods else [])]
-    print(f"{'mean PSNR (dB)':16}" + "".join(f"{name:>28}" for name in names))
+    results = about(images, prior, options.device)
+    print(f"{results['count']} images of {results['shape']}, prior: {results['prior']}", flush=True)
+    methods = contenders(prior, options)
     restored: dict[str, np.ndarray] = {}
     for name in options.masks.split(","):
         seen = observe(images, mask(name, images.shape))
-        row = []
-        for method in names:
+        results["psnr"][name] = {}
+        for method, restore in methods.items():
             began = time.monotonic()
-            x = methods[method](seen) if method in methods else biharmonic(seen)
-            row.append(f"{mean_psnr(x, images):.2f} ({time.monotonic() - began:.0f} s)")
+            x = restore(seen)
+            results["psnr"][name][method] = round(mean_psnr(x, images), 3)
+            print(
+                f"{name}, {method}: {results['psnr'][name][method]:.2f} dB in {time.monotonic() - began:.0f} s",
+                flush=True,
+            )
             restored[f"{method}/{name}"] = (x.clamp(0, 1) * 255).round().byte().numpy()
-        print(f"{name:16}" + "".join(f"{cell:>28}" for cell in row), flush=True)
+        if options.json:
+            write_json(options.json, results)
+    print(table(results))
     if options.save:
         np.savez_compressed(options.save, original=(images.pixels * 255).round().byte().numpy(), **restored)
 
 
+def about(images: Images, prior: Prior | None, device: str) -> dict[str, Any]:
+    """What is measured, and whether the prior knows it."""
+    facts = {"count": len(images), "shape": "x".join(map(str, images.shape)), "images_hash": images.hash, "psnr": {}}
+    card = prior.card if prior else None
+    overlap = str(card.overlap(images)) if card else "unknown"
+    known = f"{prior}, trained on {card.trained_on if card else 'unknown'}; of these images it knows {overlap}"
+    return facts | {"prior": known if prior else "none", "date": date.today().isoformat(), **provenance(device)}
+
+
+def contenders(prior: Prior | None, options: argparse.Namespace) -> dict[str, Callable[[Observation], Tensor]]:
+    ways = [way.split(",") for way in options.ways] if prior else []
+    methods = [
+        DDNM(prior, int(steps), float(eta), spacing, int(draws), options.clip) for steps, eta, spacing, draws in ways
+    ]
+    named = {
+        f"ddnm, {m.steps} {m.spacing} steps, eta {m.eta:g}" + (f", mean of {m.draws}" if m.draws > 1 else ""): restorer(
+            m
+        )
+        for m in methods
+    }
+    return {**named, **({"biharmonic": biharmonic} if "biharmonic" in options.methods else {})}
+
+
+def restorer(method: DDNM) -> Callable[[Observation], Tensor]:
+    return lambda seen: method(None, seen.y, seen.truth).estimate
+
+
+def table(results: dict[str, Any]) -> str:
+    """Mean PSNR in dB, a row a method."""
+    masks = list(results["psnr"])
+    methods = list(dict.fromkeys(method for row in results["psnr"].values() for method in row))
+    lines = [["mean PSNR, dB", *masks], ["---"] * (1 + len(masks))]
+    lines += [[method, *(f"{results['psnr'][name][method]:.1f}" for name in masks)] for method in methods]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", required=True, help="held-out images, spelled as in docs/sources.md")
+    parser.add_argument("--images", help="held-out images, spelled as in docs/sources.md")
     parser.add_argument("--count", type=int, help="only the first so many")
     parser.add_argument("--prior", help="a folder or a hub name; default: the bundled one")
     parser.add_argument("--methods", default="ddnm,biharmonic")
     parser.add_argument("--masks", default=",".join(SIX))
-    parser.add_argument("--steps", type=int, nargs="+", default=[100])
-    parser.add_argument("--eta", type=float, nargs="+", default=[0.85])
-    parser.add_argument("--draws", type=int, nargs="+", default=[1], help="restorations whose mean is taken")
+    parser.add_argument(
+        "--ways", nargs="+", default=["100,0.85,even,1", "50,1,quadratic,2"], metavar="STEPS,ETA,SPACING,DRAWS",
+        help="of DDNM; by default the paper's and an audit's",
+    )  # fmt: skip
     parser.add_argument("--clip", action="store_true", help="clip the clean estimate at every step")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of such files and run nothing")
     parser.add_argument("--save", type=Path, help="write what was restored to this .npz")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not options.images and not options.tables:
+        parser.error("--images are needed, or --tables")
+    return options
 
 
 def opened(options: argparse.Namespace) -> Prior | None:
     if "ddnm" not in options.methods:
         return None
     return open_prior(options.prior, device=options.device) if options.prior else bundled(options.device)
-
-
-def mean_of(draws: int, method: DDNM) -> Callable[[Observation], Tensor]:
-    """What it restores, or the mean of what it restores with several seeds."""
-    by_seed = [replace(method, seed=method.seed + i) for i in range(draws)]
-    return lambda seen: torch.stack([one(None, seen.y, seen.truth).estimate for one in by_seed]).mean(0)
 
 
 def biharmonic(seen: Observation) -> Tensor:

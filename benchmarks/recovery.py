@@ -8,11 +8,13 @@ DATA holds `tiny-imagenet-200.zip`, `svhn/` and `cifar-10-batches-py/`; without 
 command runs every GPU case in a few minutes on one H200 and needs torch, numpy, Pillow, scipy and safetensors.
 
 For the same images, network and first masks:
-(a) one image at a time with the paper's stopping rule; where that is long, some images and the rest by their mean;
+(a) one image at a time with the paper's stopping rule; where that is long, some images, and the rest at their pace for
+    the rounds that (c) says: three more where it settles, all that are allowed where it does not;
 (b) the same for all images at once, until every one has stopped; where that is long, some rounds and the rest alike;
-(c) recollect's `Blind`, everything included, drawing its first masks too;
+(c) recollect's `Blind`, everything included, drawing its first masks too, the shortest of some runs;
 floor: the network alone at its best batch size for exactly the image-steps that (c) needs: each round of 40 steps
-applies it 39 times, since the last step's outcome is never used. "In work" is the same at the batch sizes of (c).
+applies it 39 times, since the last step's outcome is never used. "In work" is the network at the batch sizes of (c), as
+recollect runs it: on a GPU captured where that is faster, products of few images in parts.
 "(c) / floor" is the median of turns in which both ran one after the other.
 """
 
@@ -29,14 +31,16 @@ from typing import Any
 
 import plain_recovery as plain
 import torch
-from measuring import CLOCKS, Measured, best_of, in_turn, network_times, tables, use_clock
+from measuring import CLOCKS, Measured, best_of, in_turn, network_times, one_call, tables, use_clock
 from torch import Tensor, nn
 
-from recollect import Blind, FullyConnected, Images, Iterate, KnownMask, Recovery, Stop, UNet, mask, observe
+from recollect import Blind, FullyConnected, Images, InputError, Recovery, Stop, UNet, mask, observe
 from recollect.checkpoints import load_checkpoint, save_checkpoint
 from recollect.degradation import Degradation, all_erased, half_kept
-from recollect.precision import as_judged
+from recollect.precision import as_judged, check_device
 from recollect.records import provenance, read_json, write_json
+from recollect.recovery.running import ready
+from recollect.scoring import ACCURATE, APPROXIMATE, mse
 from recollect.sources import load
 from recollect.training import train_to_loss
 
@@ -69,16 +73,23 @@ CASES = {
     "fc10": Case(lambda s: FullyConnected(s, layers=10), TINY, (600, 3, 64, 64), 0.5, 1e-8, 30),
     "fc20": Case(lambda s: FullyConnected(s, layers=20), TINY, (600, 3, 64, 64), 0.1, 1e-8, 40),
     "unet50": Case(lambda _: UNet(activation="softplus"), SVHN, (50, 3, 32, 32), 1.0, 1e-6, 20, all_erased),
-    "unet1000": Case(lambda _: UNet(activation="softplus"), CIFAR, (1000, 3, 32, 32), 1.0, 1e-4, 25, all_erased, 20),
+    "unet1000": Case(lambda _: UNet(activation="softplus"), CIFAR, (1000, 3, 32, 32), 1.0, 1e-4, 25, all_erased),
 }  # fmt: skip
 ON_GPU = ["fc10", "fc20", "unet50", "unet1000"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = parse(arguments)
+    try:
+        run(parse(arguments))
+    except InputError as error:
+        raise SystemExit(str(error)) from None
+
+
+def run(options: argparse.Namespace) -> None:
     if options.tables:
         print("\n\n".join(tables(read_json(path)) for path in options.tables))
         return
+    check_device(options.device)
     if options.threads:
         torch.set_num_threads(options.threads)
     use_clock(options.clock)
@@ -101,13 +112,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder with the data sets; without it images are random")
     parser.add_argument("--checkpoint", type=Path, help="the network of a single case: read if there, else written")
     parser.add_argument("--budget", type=float, default=6.0, help="seconds for each of (a) and (b), beyond them scaled")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of (c); the best counts")
-    parser.add_argument("--turns", type=int, default=5, help="runs of (c) and the floor in turn, for their ratio")
+    parser.add_argument("--repeats", type=count, default=3, help="runs of (c); the best counts")
+    parser.add_argument("--turns", type=count, default=5, help="runs of (c) and the floor in turn, for their ratio")
     parser.add_argument(
-        "--growth", type=int, nargs="*", default=[100, 400, 1600, 6400, 25_000], help="numbers of images"
-    )
-    parser.add_argument("--growth-rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, help="of the CPU")
+        "--growth", type=count, nargs="*", default=[100, 400, 1600, 6400, 25_000],
+        help="numbers of images, with the network of the first case",
+    )  # fmt: skip
+    parser.add_argument("--growth-rounds", type=count, default=3)
+    parser.add_argument("--threads", type=count, help="of the CPU")
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="cpu with --threads 1 on a busy machine")
     parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
     parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of such files and run nothing")
@@ -117,9 +129,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.growth_case = options.cases[0] if options.growth else None
     if options.clock == "cpu" and (options.gpu or options.threads != 1):
         parser.error("--clock cpu counts the seconds of one thread: use it with --threads 1, not on a GPU")
+    if not options.budget > 0:
+        parser.error(f"--budget is a number of seconds, more than 0; got {options.budget:g}")
     if options.checkpoint and len(options.cases) > 1:
         parser.error("--checkpoint holds the network of one case; name that case alone with --cases")
     return options
+
+
+def count(text: str) -> int:
+    """A whole number from 1 on, as argparse reads it."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is wanted, not {text!r}")
+    return int(text)
 
 
 def listen() -> list[str]:
@@ -169,46 +190,45 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
     with torch.no_grad(), as_judged(f):
         keep = case.start(y).keep  # type: ignore[attr-defined]
         plain.admm(f, y[:1], keep[:1], settings)  # libraries set themselves up
+        say(f"{name}: recollect")
         ours = best_of(options.repeats, ours_once, device, options.budget)
-        which, one_by_one = timed_one_by_one(f, y, keep, settings, options)
-        batched = timed_batch(f, y, keep, settings, options, rounds_of_a_batch(ours.value, settings.limit))
-        floor = network_times(f, y, sizes, method.steps - 1)
-        others = other_methods(case, f, y, seen.truth, options)
+        theirs = rounds_by_the_papers_rule(ours.value, settings.limit)
+        say(f"{name}: one by one, and batched")
+        which, one_by_one = timed_one_by_one(f, y, keep, settings, options, int(theirs.sum()))
+        batched = timed_batch(f, y, keep, settings, options, int(theirs.max()))
+        say(f"{name}: the network alone")
+        with ready(f, y, None) as as_run:
+            floor = network_times(f, as_run, y, sizes, method.steps - 1)
         recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
         batch = floor["best_batch"]
         over_floor = in_turn(options.turns, ours_once, f, y[:batch], max(1, round(needed / batch)))
-    print(f"{name}: measured", flush=True)
+    truth = images.pixels.to(recovery.estimate)
     stops = {stop.name.lower(): recovery.stops.count(stop) for stop in sorted(set(recovery.stops))}
     return {
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
         "limit": case.limit,
-        "recollect": ours.describe(needed), "floor": floor, "over_floor": over_floor, "others": others,
-        "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, which)},
-        "batched": batched.describe() | {"difference": difference(batched.value, recovery, torch.arange(len(y)))},
+        "recollect": ours.describe(needed), "floor": floor, "over_floor": over_floor,
+        "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},
+        "batched": batched.describe() | {"difference": difference(batched.value, recovery, truth)},
     }  # fmt: skip
 
 
-def other_methods(
-    case: Case, f: nn.Module, y: Tensor, truth: Degradation, options: argparse.Namespace
-) -> dict[str, dict[str, Any]]:
-    known, iterate = KnownMask(case.gamma), Iterate(limit=50)
-    runs = {"known": lambda: known(f, y, truth), "iterate, 50 steps": lambda: iterate(f, y)}
-    described = {}
-    for name, run in runs.items():
-        measured = best_of(options.repeats, run, options.device, options.budget / 3)
-        described[name] = measured.describe(int(measured.value.steps.sum()))
-    return described
+def say(words: str) -> None:
+    print(words, flush=True)
 
 
 def timed_one_by_one(
-    f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace
+    f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace, rounds: int
 ) -> tuple[Tensor, Measured]:
+    """Image by image; where the budget ends before the last, the rest of all these rounds at the same pace."""
     run = best_of(1, lambda: plain.recover_one_by_one(f, y, keep, settings, options.budget), options.device)
     which, outcome = run.value
-    steps = int(outcome.rounds.sum()) * settings.steps
-    return which, Measured(outcome, run.seconds, run.peak, steps, share=len(which) / len(y))
+    done = int(outcome.rounds.sum())
+    share = 1.0 if len(which) == len(y) else min(1.0, done / rounds)
+    part = "1 image" if len(which) == 1 else f"{len(which)} images"
+    return which, Measured(outcome, run.seconds, run.peak, done * settings.steps, share, part)
 
 
 def timed_batch(
@@ -219,33 +239,50 @@ def timed_batch(
     run = best_of(1, lambda: plain.recover(f, y, keep, settings, until), options.device)
     done = int(run.value.rounds.max())
     share = 1.0 if bool(run.value.stopped.all()) else min(1.0, done / rounds)
-    return Measured(run.value, run.seconds, run.peak, done * settings.steps * len(y), share)
+    return Measured(run.value, run.seconds, run.peak, done * settings.steps * len(y), share, f"{done} rounds")
 
 
-def rounds_of_a_batch(recovery: Recovery, limit: int) -> int:
-    """Where every image settles, three more than the slowest needs; else the paper's rule runs into the limit."""
-    settles = bool((recovery.stop == Stop.CONVERGED).all())
-    return min(limit, int(recovery.rounds.max()) + 3) if settles else limit
+def rounds_by_the_papers_rule(recovery: Recovery, limit: int) -> Tensor:
+    """For each image: three more where recollect saw it settle; else the paper's rule runs into the limit."""
+    settles = recovery.stop == Stop.CONVERGED
+    return torch.where(settles, (recovery.rounds + 3).clamp(max=limit), limit)
 
 
-def difference(theirs: plain.Outcome, ours: Recovery, which: Tensor) -> dict[str, Any]:
-    """The largest difference in value among images that both have settled, and how many those are."""
-    settled = (ours.stop[which.to(ours.stop.device)] == Stop.CONVERGED) & theirs.stopped
-    apart = (ours.estimate[which.to(ours.stop.device)] - theirs.x).abs().flatten(1).amax(1)[settled]
-    return {"settled": int(settled.sum()), "of": len(which), "largest": apart.max().item() if len(apart) else None}
+def difference(theirs: plain.Outcome, ours: Recovery, truth: Tensor, which: Tensor | None = None) -> dict[str, Any]:
+    """The largest difference in value among images that recollect saw settle and that they took as many rounds for.
+
+    Where some are further apart than an accurate recovery may be, how many, and how many of these were recovered.
+    """
+    which = torch.arange(len(truth)) if which is None else which
+    place = which.to(ours.stop.device)
+    settled = (ours.stop[place] == Stop.CONVERGED) & (theirs.rounds >= ours.rounds[place])
+    estimate, others = ours.estimate[place][settled], theirs.x[settled]
+    largest = (estimate - others).abs().flatten(1).amax(1)
+    apart = mse(estimate, others) > ACCURATE
+    found = mse(estimate[apart], truth[place][settled][apart]) < APPROXIMATE
+    return {
+        "settled": int(settled.sum()), "of": len(which), "largest": largest.max().item() if len(largest) else None,
+        "apart": int(apart.sum()), "apart_and_recovered": int(found.sum()),
+    }  # fmt: skip
 
 
 def grow(case: Case, images: Images, f: nn.Module, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Time and working memory (without y and the results) for more and more images, each with a mask of its own."""
+    """Time and working memory (without y and the results) for more and more images, each with a mask of its own, beside
+    the network alone at the best batch size, up to what is in work at once."""
     method = Blind(gamma=case.gamma, start=case.start, limit=options.growth_rounds)
     rows = []
+    say("more and more images")
     for count in options.growth:
         pixels = images.pixels.repeat(-(-count // len(images)), 1, 1, 1)[:count]
         y = mask("random-each:0.5", images.shape, count=count).apply(pixels)
-        run = best_of(2 if count < 5000 else 1, lambda y=y: method(f, y), options.device)  # type: ignore[misc]
+        repeats = 2 if options.gpu or count < 5000 else 1
+        run = best_of(repeats, lambda y=y: method(f, y), options.device)  # type: ignore[misc]
         steps = int((run.value.steps - run.value.rounds).sum())
         held = 0 if options.gpu else run.value.estimate.nbytes + run.value.degradation.keep.nbytes
-        rows.append({"images": count, **replace(run, peak=run.peak - held).describe(steps)})
+        with ready(f, y, None) as as_run, torch.no_grad():
+            batches = sorted({min(size, as_run.chunk, count) for size in (64, 512, 2048, as_run.chunk)})
+            alone = max(size / one_call(f, y[:size].to(options.device)) for size in batches)
+        rows.append({"images": count, **replace(run, peak=run.peak - held).describe(steps), "floor_per_second": alone})
     return rows
 
 

@@ -66,7 +66,7 @@ def audit(
     places = plan.read_places(sets, asked, seed, plan.read_fills(fill))
     black = {place.mask for place in places if place.black}
     named = plan.read_methods(methods, black=bool(black))
-    named = with_prior(named, prior, sets["train"].shape, device_of(f), seed)
+    named = with_prior(named, prior, places, device_of(f), seed)
     grid = plan.read_grid(f, named, gamma, start, noise_std)
     probe = probe_model(f, sets["train"])
     twins = _twins(sets)

@@ -10,6 +10,7 @@ from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate
 if TYPE_CHECKING:
     from recollect.auditing.result import Audit
 
+_FROM_MODEL = "read back almost exactly out of this model"
 _KNOWS = {
     "known": ", by a method that is told which pixels were erased",
     "ddnm": ", by a general diffusion model that never saw this one and is told which pixels were erased",
@@ -22,10 +23,10 @@ def headline(audit: Audit) -> str:
     train = audit.rate("train", any_mask, method)
     roughly = audit.rate("train", any_mask, method, APPROXIMATE)
     masks = f"in at least one of {len(audit.masks)} ways" if len(audit.masks) > 1 else "in one way"
+    back = "restored almost exactly, without this model," if method == "ddnm" else _FROM_MODEL
     told = (
-        f"{_share(train)} of the {train.total} training images can be read back almost exactly out of this model "
-        f"(95% interval {_range(train)}) and {_share(roughly)} approximately ({_range(roughly)}), from copies damaged "
-        f"{masks}{_KNOWS.get(method, '')}"
+        f"{_share(train)} of the {train.total} training images can be {back} (95% interval {_range(train)}) and "
+        f"{_share(roughly)} approximately ({_range(roughly)}), from copies damaged {masks}{_KNOWS.get(method, '')}"
     )
     if not audit.has_control:
         return f"{told}; no control images were given, so nothing shows that this is memory."
@@ -38,17 +39,21 @@ def headline(audit: Audit) -> str:
 
 
 def attribution(audit: Audit) -> str | None:
-    """What the autoencoder gives back and a generic prior does not; None where no such prior was tried beside it."""
+    """What the autoencoder gives back and a generic prior does not restore even roughly; None where no prior was tried.
+
+    Almost exactly no prior restores anything, so that would show nothing.
+    """
     method, any_mask = audit.main_method, audit.overall[-1]
     if "ddnm" not in audit.methods or method == "ddnm":
         return None
+    if audit.facts["settings"]["noise_std"]:
+        return "No attribution: with noise, what a generic prior (ddnm) restores keeps the noise of the kept pixels."
     own, generic = (audit.score("train", any_mask, m).mse for m in (method, "ddnm"))
-    only = [int(((own < t) & ~(generic < t)).sum()) for t in (ACCURATE, APPROXIMATE)]
-    prior = [int((generic < t).sum()) for t in (ACCURATE, APPROXIMATE)]
+    exactly, roughly = (int(((own < t) & ~(generic < APPROXIMATE)).sum()) for t in (ACCURATE, APPROXIMATE))
     return (
-        f"Attribution: of {len(own)} training images, {method} reads {only[0]} almost exactly and {only[1]} "
-        f"approximately out of this model that a generic prior (ddnm, told the mask) restores under no mask; the prior "
-        f"restores {prior[0]} and {prior[1]} by itself."
+        f"Attribution: of {len(own)} training images, {method} reads {exactly} almost exactly and {roughly} "
+        "approximately out of this model that a generic prior (ddnm, told the mask) restores not even approximately, "
+        f"under any mask; that prior restores {int((generic < APPROXIMATE).sum())} so by itself."
     )
 
 

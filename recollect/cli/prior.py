@@ -55,6 +55,7 @@ def train(
     The folder then holds the network and its schedule as diffusers writes them, a card that says what it was trained
     on, and samples.png to look at.
     """
+    from recollect.precision import choose_device
     from recollect.priors import PriorRecipe, train_prior, without
     from recollect.sources import load
 
@@ -63,7 +64,8 @@ def train(
     asked = {"widths": read_widths(widths) if widths is not None else None, "rate": rate, "batch": batch}
     given = {name: value for name, value in asked.items() if value is not None}
     images = load(source)
-    recipe = PriorRecipe.for_size(images.shape[1], schedule=schedule, flip=flip, seed=seed, **given)
+    place = choose_device(device)
+    recipe = PriorRecipe.for_size(images.shape[1], place, schedule=schedule, flip=flip, seed=seed, **given)
     for other in exclude or ():
         before, images = len(images), without(images, load(other))
         typer.echo(f"{before - len(images)} of {before} images left out: they are in {other}")

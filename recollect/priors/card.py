@@ -25,7 +25,7 @@ _AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many of some images a prior was trained on: pixel for pixel, or in a copy that is nearly the same."""
+    """How many of some images a prior was trained on: pixel for pixel, or in a copy (or its mirror) nearly the same."""
 
     exact: int
     near: int
@@ -59,9 +59,11 @@ class Card:
         return Overlap(int(exact.sum()), int((near & ~exact).sum()), len(images))
 
     def matches(self, images: Images) -> tuple[np.ndarray, np.ndarray]:
-        """Which of these images it was trained on: pixel for pixel, and in looks."""
+        """Which of these images it was trained on: pixel for pixel, and in looks, mirrored ones too."""
         content, looks = fingerprints(images)
-        return np.isin(content, self.content), _nearest(looks, self.looks) <= NEAR_BITS
+        _, mirrored = fingerprints(Images(images.pixels.flip(3)))
+        nearest = np.minimum(_nearest(looks, self.looks), _nearest(mirrored, self.looks))
+        return np.isin(content, self.content), nearest <= NEAR_BITS
 
     def write(self, folder: Path) -> None:
         with atomically(folder / HASHES) as file, file.open("wb") as opened:
@@ -79,6 +81,8 @@ class Card:
             if facts.pop("format") != FORMAT:
                 raise ValueError("of another version")
             hashes = np.load(folder / HASHES, allow_pickle=False)
+            if hashes.dtype != np.uint8 or hashes.shape != (facts["images"], 8 + BITS // 8):
+                raise ValueError(f"{HASHES} does not hold a hash for each of its images")
             return cls(content=hashes[:, :8].copy().view(np.uint64)[:, 0], looks=hashes[:, 8:], **facts)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             raise InputError(f"The card of the prior in {folder} cannot be read: {error}.") from None

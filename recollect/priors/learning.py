@@ -15,6 +15,8 @@ from recollect.errors import InputError
 from recollect.priors.network import WIDTHS
 from recollect.priors.prior import v_target
 
+WARMED_UP = 0.05  # part of the time after which the rate has risen, however few the steps
+
 
 @dataclass(frozen=True)
 class PriorRecipe:
@@ -24,8 +26,8 @@ class PriorRecipe:
     schedule: str = "cosine"
     rate: float = 8e-4
     batch: int = 512
-    warm_up: int = 500  # steps in which the rate rises; it falls with the time that is left, to nothing at the end
-    average: float = 0.999  # of the weights, over about the last 1 / (1 - average) steps
+    warm_up: int = 500  # steps in which the rate rises, or a twentieth of the time; it falls with the time that is left
+    average: float = 0.999  # of the weights, over about the last 1 / (1 - average) steps, and a twentieth of all so far
     flip: bool = True  # images are as often seen mirrored
     seed: int = 42
 
@@ -34,10 +36,12 @@ class PriorRecipe:
             raise InputError(f"A prior's recipe needs a positive rate and batch and an average in [0, 1), got {self}.")
 
     @classmethod
-    def for_size(cls, side: int, **settings: Any) -> PriorRecipe:
-        """For images of so many pixels a side: larger ones are halved once more, and a batch has as many pixels."""
+    def for_size(cls, side: int, device: torch.device | str = "cuda", **settings: Any) -> PriorRecipe:
+        """For images of so many pixels a side: larger ones are halved once more, and a batch has as many pixels. On a
+        CPU batches are small: a step of 512 images would take minutes."""
         larger = {"widths": (64, 96, 128, 128), "rate": 5e-4, "batch": 128} if side > 32 else {}
-        return cls(**{**larger, **settings})
+        slower = {"batch": 16, "rate": 3e-4} if torch.device(device).type == "cpu" else {}
+        return cls(**{**larger, **slower, **settings})
 
 
 class Learner:
@@ -77,7 +81,7 @@ class Learner:
 
     def rate(self, part_done: float) -> float:
         """The learning rate: up over the first steps, down along a cosine over the whole time."""
-        rising = min(1.0, (self.steps + 1) / max(1, self.recipe.warm_up))
+        rising = min(1.0, max((self.steps + 1) / max(1, self.recipe.warm_up), part_done / WARMED_UP))
         return self.recipe.rate * rising * 0.5 * (1 + math.cos(math.pi * min(1.0, part_done)))
 
     def compile(self) -> None:
@@ -117,5 +121,5 @@ class Learner:
 
     @torch.no_grad()
     def _follow(self) -> None:
-        weight = 1 - min(self.recipe.average, (1 + self.steps) / (10 + self.steps))  # the first steps count less
+        weight = max(1 - self.recipe.average, 1 / max(10, self.steps / 20))  # what is long past counts no more
         torch._foreach_lerp_(list(self.averaged.parameters()), list(self.network.parameters()), weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from recollect.errors import InputError
 from recollect.priors.card import Card
 from recollect.priors.network import diffusers
 from recollect.priors.prior import Prior
+from recollect.records import read_json
 
 BUNDLED = Path(__file__).parent / "weights" / "cifar10-32"
+SCHEDULERS = ("DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "DPMSolverMultistepScheduler")  # betas mean the same
 FILES = ["*.json", "*.npy", "*.safetensors", "*.bin"]  # of a hub repository, what a prior can consist of
 
 
@@ -32,10 +35,37 @@ def open_prior(what: str | Path, *, device: torch.device | str = "cpu") -> Prior
     library, folder = diffusers(), Path(what).expanduser()
     if not folder.is_dir():
         folder = _fetch(what)
-    network = _load(library.UNet2DModel, folder, "unet", low_cpu_mem_usage=False, torch_dtype=torch.float32)
+    network, loaded = _load(
+        library.UNet2DModel,
+        folder,
+        "unet",
+        low_cpu_mem_usage=False,
+        torch_dtype=torch.float32,
+        output_loading_info=True,
+    )
     scheduler = _load(library.DDPMScheduler, folder, "scheduler")
+    _check(folder, network, loaded["missing_keys"])
     name = "cifar10-32, recollect's own" if folder == BUNDLED else str(what)
     return Prior(network.requires_grad_(False), scheduler, name, Card.read(folder)).eval().to(device)
+
+
+def _check(folder: Path, network: Any, missing: Sequence[str]) -> None:
+    """Refuse what opens but would restore nonsense: another kind of network or schedule, weights that are not there."""
+    kinds = [
+        _config(folder, *where).get("_class_name") for where in (("unet", "config"), ("scheduler", "scheduler_config"))
+    ]
+    wrong = {
+        f"its network is a {kinds[0]}, not a UNet2DModel": kinds[0] != "UNet2DModel",
+        f"its schedule is of the kind {kinds[1]}, known are {', '.join(SCHEDULERS)}": kinds[1] not in SCHEDULERS,
+        f"weights are missing ({', '.join(sorted(missing)[:3])})": bool(missing),
+        "some of its weights are not finite": not all(bool(w.isfinite().all()) for w in network.parameters()),
+    }
+    for reason in (reason for reason, holds in wrong.items() if holds):
+        raise InputError(f"The diffusion prior in {folder} cannot be used: {reason}.")
+
+
+def _config(folder: Path, part: str, name: str) -> dict[str, Any]:
+    return read_json((folder / part if (folder / part).is_dir() else folder) / f"{name}.json")
 
 
 def _fetch(name: str | Path) -> Path:

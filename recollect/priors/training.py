@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from recollect.records import atomically, plain, provenance
 
 STATE, SAMPLES = "training.pt", "samples.png"
 SAID_EVERY, SAVED_EVERY = 10.0, 60.0  # seconds
+WORTH_COMPILING = 300.0  # seconds of training: compiling takes one or two minutes
+FEW = 500  # steps
 
 Say = Callable[[str], None]
 
@@ -51,19 +53,26 @@ def train_prior(
     channels, height, width = images.shape
     if height != width:
         raise InputError(f"A prior is trained on square images; these are {width}x{height}.")
-    recipe, device = recipe or PriorRecipe.for_size(height), choose_device(device)
+    device = choose_device(device)
+    recipe = recipe or PriorRecipe.for_size(height, device)
     scheduler = make_scheduler(recipe.schedule)
     network = make_network(channels, height, recipe.widths, recipe.seed)
     learner = Learner(network, scheduler.alphas_cumprod, eight_bit(images).to(device), recipe)
     identity = {"recipe": plain(recipe), "images": images.hash}
     _resume(learner, out / STATE, identity, told)
-    if device.type == "cuda":
+    if device.type == "cuda" and max_seconds - learner.seconds > WORTH_COMPILING:
         _compile(learner, told)
     _learn(learner, max_seconds, out / STATE, identity, told)
     _export(learner, scheduler, images, out)
     _write_card(learner, images, about, out)
     prior = open_prior(out, device=device)
+    if learner.steps < FEW:
+        told(
+            f"Only {learner.steps} steps were made, and a prior knows little before some thousands: give it more time."
+        )
     if samples:
+        samples = min(samples, 16) if device.type == "cpu" else samples  # 100 steps each: minutes on a CPU
+        told(f"drawing {samples} samples")
         write_sheet(out / SAMPLES, draw_samples(prior, samples))
         told(f"{samples} samples: {out / SAMPLES}")
     return prior
@@ -100,23 +109,35 @@ def _compile(learner: Learner, told: Say) -> None:
 
 
 def _learn(learner: Learner, max_seconds: float, path: Path, identity: dict[str, Any], told: Say) -> None:
+    """Steps until the time is over, at least one; the state is saved every minute, and when the user ends it."""
     began = time.monotonic() - learner.seconds
     said = saved = learner.seconds
     losses: list[Tensor] = []
-    while learner.seconds < max_seconds:
-        losses.append(learner.step(learner.seconds / max_seconds))
-        learner.seconds = time.monotonic() - began
-        if learner.seconds - said > SAID_EVERY or learner.seconds >= max_seconds:
-            loss = float(torch.stack(losses).mean())  # waits for the device
+    try:
+        while learner.seconds < max_seconds or not learner.steps:
+            losses.append(learner.step(learner.seconds / max_seconds))
             learner.seconds = time.monotonic() - began
-            speed = len(losses) * learner.recipe.batch / (learner.seconds - said)
-            told(f"{learner.seconds:6.0f} s  step {learner.steps:6}  loss {loss:.5f}  {speed:.0f} images/s")
-            said, losses = learner.seconds, []
-            if not loss < float("inf"):
-                raise InputError("The training diverged: the loss is not finite. Try a smaller rate.")
-        if learner.seconds - saved > SAVED_EVERY or learner.seconds >= max_seconds:
+            over = learner.seconds >= max_seconds
+            if learner.seconds - said > SAID_EVERY or learner.seconds - saved > SAVED_EVERY or over:
+                _report(learner, losses, said, told)
+                learner.seconds = time.monotonic() - began  # reading the loss waited for the device
+                said, losses = learner.seconds, []
+            if learner.seconds - saved > SAVED_EVERY or over:
+                _save(path, {**identity, **learner.state()})
+                saved = learner.seconds
+    except KeyboardInterrupt:
+        if learner.steps and all(bool(torch.isfinite(loss)) for loss in losses):
             _save(path, {**identity, **learner.state()})
-            saved = learner.seconds
+        raise
+
+
+def _report(learner: Learner, losses: Sequence[Tensor], since: float, told: Say) -> None:
+    """The mean loss of the last steps; one that is not finite ends the training before it is saved."""
+    loss = float(torch.stack([*losses]).mean())
+    speed = len(losses) * learner.recipe.batch / max(1e-9, learner.seconds - since)
+    told(f"{learner.seconds:6.0f} s  step {learner.steps:6}  loss {loss:.5f}  {speed:.0f} images/s")
+    if not loss < float("inf"):
+        raise InputError("The training diverged: the loss is not finite. Try a smaller rate.")
 
 
 def _save(path: Path, state: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Erasure
-from recollect.errors import InputError
+from recollect.errors import InputError, is_whole
 from recollect.precision import weights_of
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.resizing import Resizing
@@ -26,6 +26,8 @@ from recollect.recovery.running import (
     work_through,
 )
 from recollect.seeding import own_draws
+
+SPACINGS = ("even", "quadratic")
 
 
 class NoisePredictor(Protocol):
@@ -48,11 +50,12 @@ def ddnm(
     *,
     steps: int,
     eta: float,
+    spacing: str = "even",
     clip: bool = False,
 ) -> Tensor:
     """Restore images y in [-1, 1], known where `keep` is, from pure noise drawn by `draws`, one an image."""
     size = Resizing(y.shape[2:], e.shape[1:], y)
-    times = time_steps(len(e.alphas_cumprod), steps)
+    times = time_steps(len(e.alphas_cumprod), steps, spacing)
     a = [*e.alphas_cumprod[times].tolist(), 1.0]
     x = _normal(draws, (y.shape[1], *e.shape[1:]), y)
     x0 = torch.zeros_like(x)
@@ -67,9 +70,11 @@ def ddnm(
     return size.down(x0)
 
 
-def time_steps(length: int, steps: int) -> list[int]:
-    """`steps` evenly spaced of the `length` time steps that the prior was trained on, the noisiest first."""
-    return [length * i // steps for i in reversed(range(steps))]
+def time_steps(length: int, steps: int, spacing: str = "even") -> list[int]:
+    """`steps` of the `length` time steps that the prior was trained on, the noisiest first: evenly spaced, or closer
+    together the less noise is left (and fewer, where two would be one)."""
+    even = [length * i // steps for i in range(steps)]
+    return sorted({round(t**2 / max(1, even[-1])) for t in even} if spacing == "quadratic" else even, reverse=True)
 
 
 def _normal(draws: Sequence[np.random.Generator], shape: Sequence[int], like: Tensor) -> Tensor:
@@ -82,12 +87,15 @@ def _normal(draws: Sequence[np.random.Generator], shape: Sequence[int], like: Te
 class DDNM:
     """Denoising diffusion null-space restoration with the true mask; the autoencoder is never called.
 
-    Images smaller than the prior's are restored at the prior's size and scaled back, as the paper did.
+    Images smaller than the prior's are restored at the prior's size and scaled back. The defaults are the paper's; the
+    mean of two draws of 50 steps with `eta=1` and `spacing="quadratic"` costs as much and is nearer to the truth.
     """
 
     prior: NoisePredictor
     steps: int = 100
     eta: float = 0.85
+    spacing: str = "even"  # of the time steps, or quadratic: most of them where little noise is left
+    draws: int = 1  # restorations of an image, whose mean is taken
     clip: bool = False  # keep the estimate of the clean image in its range at every step
     seed: int = 42
 
@@ -103,6 +111,10 @@ class DDNM:
         length = len(self.prior.alphas_cumprod)
         if not isinstance(self.steps, int) or not 1 <= self.steps <= length:
             raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps}.")
+        if not is_whole(self.draws, 1):
+            raise InputError(f"draws is a number of restorations, 1 or more; got {self.draws!r}.")
+        if self.spacing not in SPACINGS:
+            raise InputError(f"There is no spacing {self.spacing!r}; choose from {', '.join(SPACINGS)}.")
         if not 0 <= self.eta <= 1:
             raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta}.")
 
@@ -132,10 +144,11 @@ class DDNM:
     def _solve(self, batch: InWork) -> InWork:
         y, truth = batch.estimate, batch.degradation
         assert isinstance(truth, Erasure)
-        draws = list(own_draws(y, self.seed))
         known = (2 * y - 1).to(self._blank(y).dtype)
-        x = ddnm(self.prior, known, truth.keep, draws, steps=self.steps, eta=self.eta, clip=self.clip)
-        x = (x.to(y.dtype) + 1) / 2
+        restore = partial(ddnm, steps=self.steps, eta=self.eta, spacing=self.spacing, clip=self.clip)
+        seeds = range(self.seed, self.seed + self.draws)
+        drawn = [restore(self.prior, known, truth.keep, list(own_draws(y, seed))) for seed in seeds]
+        x = (torch.stack(drawn).mean(0).to(y.dtype) + 1) / 2
         finite = all_finite(x)
         x = torch.where(per_image(finite, x), x, y)
         return replace(

@@ -27,7 +27,7 @@ class Entrance(Generic[State]):
     def __init__(
         self, count: int, chunk: int, enter: Callable[[slice], State], *, ahead: bool, device: torch.device = CPU
     ) -> None:
-        self._count, self._block, self._enter = count, max(1, chunk // BLOCKS), enter
+        self._count, self._chunk, self._block, self._enter = count, chunk, max(1, chunk // BLOCKS), enter
         self._asked, self._given = 0, 0
         self._waiting: deque[Future[Prepared[State]]] = deque()
         self._rest: State | None = None  # of a block that was too large for the room
@@ -69,7 +69,7 @@ class Entrance(Generic[State]):
 
     def _prepare(self) -> None:
         """Have the next blocks made, in order, by a thread that works while this one waits for the device."""
-        while self._ahead and len(self._waiting) < BLOCKS and self._asked < self._count:
+        while self._ahead and self._asked < min(self._count, self._given + self._chunk):
             start = self._asked
             self._asked = min(start + self._block, self._count)
             self._waiting.append(self._ahead.submit(self._make_aside, slice(start, self._asked)))

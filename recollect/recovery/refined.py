@@ -146,11 +146,14 @@ class Refined:
         """With the kept values of y, where these are right, and a look at what the model makes of it."""
         assert found.degradation is not None
         x = found.degradation.paste(found.estimate, y) if self.paste else found.estimate
+        moved, apart = [], []
         with ready(f, x, chunk) as f:
-            outputs = torch.cat([f(part.to(f.device, copy=True)).to(x.device) for part in x.split(f.chunk)])
-        moved = mean_square(outputs - x).nan_to_num(torch.inf)
-        apart = (outputs - y).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1).nan_to_num(torch.inf)
-        return _Answer(replace(found, estimate=x, steps=found.steps + JUDGING), moved, apart)
+            for part, seen in zip(x.split(f.chunk), y.split(f.chunk), strict=True):
+                output = f(part.to(f.device, copy=True)).to(x.device)
+                moved.append(mean_square(output - part))
+                apart.append((output - seen).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1))
+        distances = (torch.cat(some).nan_to_num(torch.inf) for some in (moved, apart))
+        return _Answer(replace(found, estimate=x, steps=found.steps + JUDGING), *distances)
 
 
 def _plausible(found: Recovery, y: Tensor) -> Recovery:

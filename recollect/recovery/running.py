@@ -172,7 +172,7 @@ def check_observation(y: Tensor) -> None:
         raise InputError(f"Degraded images are a tensor N x C x H x W with at least one image; got {found}.")
     if y.dtype not in (torch.float32, torch.float64):
         raise InputError(f"Degraded images are float32 or float64, got {y.dtype}.")
-    if not bool(torch.isfinite(y).all()):
+    if not all(bool(torch.isfinite(some).all()) for some in y.split(CUDA_CHUNK)):  # of all at once takes much memory
         raise InputError("Degraded images contain NaN or infinite values; erased pixels are zero, not NaN.")
 
 

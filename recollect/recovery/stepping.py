@@ -29,6 +29,7 @@ class ErasureSteps:
     def __init__(self, f: Ready, gamma: float, steps: int) -> None:
         self._f, self._gamma, self._steps = f, gamma, steps
         self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
+        self._looked = self._copies  # at w itself, whether f leaves it alone
         self._buffers, self._most = [torch.empty(0)], 0
         self._graphs = Graphs(f.device) if f.capturable and steps >= FEWEST else None
 
@@ -42,6 +43,9 @@ class ErasureSteps:
             return theta.prox(torch.zeros_like(y), y, self._gamma)
         self._begin(y, theta, self._size_for(len(y)))
         left = self._steps - 2
+        if not self._looked and left:
+            self._step()  # by itself: a graph may not wait for what is looked at
+            left -= 1
         if self._graphs:
             left -= self._graphs.run(self._step, self._w, left)
         for _ in range(left):
@@ -79,10 +83,12 @@ class ErasureSteps:
         torch.addcmul(self._half, self._of_w, self._w, out=self._w)
 
     def _prior(self, w: Tensor) -> Tensor:
-        """f(w), with w left as it is: a network that is seen to work in place is given copies."""
+        """f(w), with w left as it is: a network that is seen to work in place is given copies. The first time w itself
+        is compared, for networks that write through `.data` or numpy, which no version tells."""
         if self._copies:
             return self._f(w.clone())
-        before = w._version
+        version, before = w._version, None if self._looked else w.clone()
         v = self._f(w)
-        self._copies = w._version != before
+        self._copies = w._version != version or (before is not None and not torch.equal(w, before))
+        self._looked = True
         return v

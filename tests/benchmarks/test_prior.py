@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,26 +9,38 @@ from tests.priors.making import TINY, pictures
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_benchmark_runs(tmp_path: Path) -> None:
-    """That it runs, and what it says; never how good a prior of a moment is."""
-    train_prior(pictures(), tmp_path / "prior", max_seconds=0.2, recipe=TINY, device="cpu", samples=0)
-    command = [sys.executable, "benchmarks/prior.py", "--prior", str(tmp_path / "prior"), "--masks", "scatter,stripes"]
-    command += [
-        "--images",
-        "photos?count=3&size=8",
-        "--steps",
-        "5",
-        "--draws",
-        "1",
-        "2",
-        "--save",
-        str(tmp_path / "restored.npz"),
-    ]
+def run(*arguments: str) -> str:
+    command = [sys.executable, "benchmarks/prior.py", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    _, prior, head, *rows = done.stdout.splitlines()
-    assert "trained on pictures-0; among these: none of 3" in prior
-    assert "ddnm 5, eta 0.85, 2 drawn" in head
-    assert head.split()[-1] == "biharmonic"
-    assert [row.split()[0] for row in rows] == ["scatter", "stripes"]
-    assert (tmp_path / "restored.npz").exists()
+    return done.stdout
+
+
+def test_the_benchmark_runs(tmp_path: Path) -> None:
+    """That it runs, and what it says; never how good a prior of a moment is."""
+    prior, numbers, restored = (str(tmp_path / name) for name in ("prior", "numbers.json", "restored.npz"))
+    train_prior(pictures(), prior, max_seconds=0.2, recipe=TINY, device="cpu", samples=0)
+    shown = run(
+        "--prior", prior, "--masks", "scatter,stripes", "--images", "photos?count=3&size=8",
+        "--ways", "5,0.85,even,1", "4,1,quadratic,2", "--json", numbers, "--save", restored,
+    )  # fmt: skip
+    assert "trained on pictures-0; of these images it knows none of 3" in shown
+    methods = ["ddnm, 5 even steps, eta 0.85", "ddnm, 4 quadratic steps, eta 1, mean of 2"]
+    psnr = json.loads(Path(numbers).read_text())["psnr"]
+    assert list(psnr) == ["scatter", "stripes"]
+    assert all(list(row) == [*methods, "biharmonic"] for row in psnr.values())
+    assert run("--tables", numbers) in shown
+    assert Path(restored).exists()
+
+
+def test_the_page_shows_the_numbers_on_record() -> None:
+    page = (ROOT / "docs/priors.md").read_text()
+    for line in run("--tables", "results/prior-32.json").splitlines():
+        assert line in page
+
+
+def test_the_bundled_prior_beats_a_simple_method_where_it_should() -> None:
+    """On record, at the settings of an audit."""
+    psnr = json.loads((ROOT / "results/prior-32.json").read_text())["psnr"]
+    for mask in ("scatter", "stripes"):
+        assert psnr[mask]["ddnm, 50 quadratic steps, eta 1, mean of 2"] > psnr[mask]["biharmonic"]

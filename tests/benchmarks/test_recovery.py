@@ -30,6 +30,39 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
     assert run("--tables", str(out)) in shown
 
 
+def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_left(tmp_path: Path) -> None:
+    out = tmp_path / "numbers.json"
+    shown = run(
+        "--cases", "quick", "--growth", "--budget", "0.001", "--turns", "1", "--threads", "1", "--out", str(out)
+    )
+    case = json.loads(out.read_text())["cases"]["quick"]
+    one = case["one_by_one"]
+    assert one["part"] == "1 image"
+    assert "(from 1 image)" in shown
+    rounds = one["image_steps_per_second"] * one["measured_seconds"] / 40
+    at_most = case["images"] * case["limit"]
+    assert rounds / at_most < one["measured_share"] < 1
+    assert one["seconds"] == pytest.approx(one["measured_seconds"] / one["measured_share"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--repeats", "0"], "a whole number from 1 on is wanted, not '0'"),
+        (["--growth", "ten"], "a whole number from 1 on is wanted, not 'ten'"),
+        (["--budget", "-1"], "--budget is a number of seconds"),
+        (["--cases", "demo", "--checkpoint", "README.md"], "README.md"),
+        (["--tables", "missing.json"], "missing.json"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(arguments: list[str], words: str) -> None:
+    command = [sys.executable, "benchmarks/recovery.py", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("name", ["speed-cpu.json", "speed-gpu.json"])
 def test_the_page_shows_the_numbers_on_record(name: str) -> None:
     page = (ROOT / "docs/performance.md").read_text()

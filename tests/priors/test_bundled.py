@@ -19,7 +19,7 @@ def test_it_ships_in_twelve_megabytes_and_says_what_it_was_trained_on(prior: Pri
     assert (BUNDLED / "diffusion_pytorch_model.safetensors").stat().st_size <= 12e6
     assert prior.shape == (3, 32, 32)
     assert prior.card is not None
-    assert prior.card.trained_on == "40,000 CIFAR-10 training images"
+    assert prior.card.trained_on == "40,000 CIFAR-10 training images (JPEG copies)"
     assert prior.card.images == len(prior.card.content) == len(prior.card.looks) == 40_000
     assert prior.card.overlap(load("photos?count=10&size=32")).exact == 0
 

@@ -1,3 +1,4 @@
+import json
 import shutil
 import subprocess
 import sys
@@ -5,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 
 from recollect import InputError, mask
@@ -50,6 +52,30 @@ def test_what_is_not_there_is_told(trained: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(opening, "BUNDLED", tmp_path / "gone")
     with pytest.raises(InputError, match="missing from this installation"):
         bundled()
+
+
+def changed(trained: Path, folder: Path, name: str, **facts: object) -> Path:
+    copied = shutil.copytree(trained, folder)
+    config = json.loads((copied / name).read_text())
+    (copied / name).write_text(json.dumps(config | facts))
+    return copied
+
+
+def test_what_opens_but_would_restore_nonsense_is_refused(trained: Path, tmp_path: Path) -> None:
+    other = changed(trained, tmp_path / "schedule", "scheduler_config.json", _class_name="ScoreSdeVeScheduler")
+    with pytest.raises(InputError, match="its schedule is of the kind ScoreSdeVeScheduler, known are DDPMScheduler"):
+        open_prior(other)
+    other = changed(trained, tmp_path / "network", "config.json", _class_name="UNet2DConditionModel")
+    with pytest.raises(InputError, match="its network is a UNet2DConditionModel"):
+        open_prior(other)
+    weights = safetensors.torch.load_file(trained / "diffusion_pytorch_model.safetensors")
+    few = shutil.copytree(trained, tmp_path / "few") / "diffusion_pytorch_model.safetensors"
+    safetensors.torch.save_file({k: v for k, v in weights.items() if "conv_in" not in k}, few)
+    with pytest.raises(InputError, match=r"weights are missing \(conv_in.bias, conv_in.weight\)"):
+        open_prior(few.parent)
+    safetensors.torch.save_file({k: v * torch.nan for k, v in weights.items()}, few)
+    with pytest.raises(InputError, match="some of its weights are not finite"):
+        open_prior(few.parent)
 
 
 def test_a_name_without_a_network_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

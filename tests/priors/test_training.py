@@ -8,7 +8,8 @@ import torch
 from PIL import Image
 
 from recollect import Images, InputError
-from recollect.priors import open_prior, train_prior
+from recollect.priors import open_prior, train_prior, training
+from recollect.priors.learning import Learner
 from tests.priors.making import TINY, pictures
 
 
@@ -38,7 +39,7 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     train_prior(pictures(), tmp_path, max_seconds=0.9, recipe=TINY, device="cpu", samples=0, say=said.append)
     assert said[0].startswith(f"going on after step {steps},")
     assert torch.load(tmp_path / "training.pt", weights_only=True)["steps"] > steps
-    assert "loss" in said[-1]
+    assert "loss" in said[-2]
     for other in ({"images": pictures(seed=1)}, {"recipe": replace(TINY, seed=1)}):
         given = {"images": pictures(), "recipe": TINY} | other
         with pytest.raises(InputError, match="is of another training"):
@@ -60,8 +61,48 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
         train_prior(pictures(), tmp_path, max_seconds=0, recipe=TINY)
 
 
+def test_a_training_that_is_ended_by_the_user_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+
+    class Impatient(Learner):
+        def step(self, part_done: float) -> torch.Tensor:
+            if self.steps == 3:
+                raise KeyboardInterrupt
+            return super().step(part_done)
+
+    monkeypatch.setattr(training, "Learner", Impatient)
+    with pytest.raises(KeyboardInterrupt):
+        train_prior(pictures(), tmp_path, max_seconds=60, recipe=TINY, device="cpu")
+    monkeypatch.undo()
+    train_prior(
+        pictures(), tmp_path, max_seconds=0.01, recipe=TINY, device="cpu", samples=0,
+        say=lambda line: steps.append(int(line.split()[4].strip(","))) if "going on" in line else None,
+    )  # fmt: skip
+    assert steps == [3]
+
+
+def test_a_training_that_diverges_is_told_and_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Diverging(Learner):
+        def step(self, part_done: float) -> torch.Tensor:
+            return super().step(part_done) * torch.nan
+
+    monkeypatch.setattr(training, "Learner", Diverging)
+    with pytest.raises(InputError, match="The training diverged"):
+        train_prior(pictures(), tmp_path, max_seconds=0.05, recipe=TINY, device="cpu")
+    assert not (tmp_path / "training.pt").exists()
+
+
+def test_few_steps_and_the_drawing_of_samples_are_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    train_prior(pictures(), tmp_path, max_seconds=1e-6, recipe=TINY, device="cpu", samples=40, say=said.append)
+    assert "Only 1 steps were made, and a prior knows little" in said[1]
+    assert said[2] == "drawing 16 samples"
+    assert torch.load(tmp_path / "training.pt", weights_only=True)["steps"] == 1
+
+
 @pytest.mark.gpu
-def test_it_trains_on_a_gpu_with_fused_kernels(tmp_path: Path) -> None:
+def test_it_trains_on_a_gpu_with_fused_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "WORTH_COMPILING", 0)
     said: list[str] = []
     prior = train_prior(pictures(), tmp_path, max_seconds=60, recipe=TINY, samples=2, say=said.append)
     assert next(prior.parameters()).device.type == "cuda"

@@ -12,7 +12,7 @@ from torch import Tensor
 from recollect import Erasure, InputError, Stop, mask
 from recollect.degradation import Degradation, random_mask
 from recollect.recovery import DDNM
-from recollect.recovery.ddnm import ddnm, time_steps
+from recollect.recovery.ddnm import SPACINGS, ddnm, time_steps
 from tests.gaussian import GaussianPrior
 
 SHAPE = (3, 4, 4)
@@ -26,12 +26,12 @@ def restored(method: DDNM, x: Tensor, truth: Erasure, **options: int) -> Tensor:
     return method(untouchable, truth.expand(x).apply(x), truth, **options).estimate
 
 
-def transcription(prior: GaussianPrior, y: np.ndarray, m: np.ndarray, rng: np.random.Generator, eta: float, steps: int):
-    """The formulas of the method, for one image, in numpy and float64."""
-    abar, length = prior.alphas_cumprod.numpy(), len(prior.alphas_cumprod)
+def transcription(prior: GaussianPrior, y: np.ndarray, m: np.ndarray, rng: np.random.Generator, eta: float, times):
+    """The formulas of the method, for one image, in numpy and float64; `times` with the noisiest last."""
+    abar = prior.alphas_cumprod.numpy()
     x = rng.standard_normal(y.shape, dtype=np.float32).astype(np.float64)
-    for i in range(steps - 1, -1, -1):
-        t, previous = length * i // steps, length * (i - 1) // steps
+    for i in range(len(times) - 1, -1, -1):
+        t, previous = times[i], times[i - 1]
         a, a_next = abar[t], abar[previous] if i > 0 else 1.0
         e = prior(torch.from_numpy(x)[None], t)[0].numpy()
         x0 = (x - np.sqrt(1 - a) * e) / np.sqrt(a)
@@ -41,15 +41,18 @@ def transcription(prior: GaussianPrior, y: np.ndarray, m: np.ndarray, rng: np.ra
     return x
 
 
-@given(st.integers(0, 50), st.integers(1, 30), st.sampled_from([0.0, 0.5, 0.85, 1.0]))
-def test_it_is_the_update_of_the_paper(seed: int, steps: int, eta: float) -> None:
+@given(st.integers(0, 50), st.integers(1, 30), st.sampled_from([0.0, 0.5, 0.85, 1.0]), st.sampled_from(SPACINGS))
+def test_it_is_the_update_of_the_paper(seed: int, steps: int, eta: float, spacing: str) -> None:
     prior = GaussianPrior.low_rank(SHAPE, rank=5, seed=seed, length=60)
     keep = random_mask(0.5, SHAPE, count=2, seed=seed).keep.expand(-1, 3, -1, -1)
     y = torch.where(keep, 2 * prior.sample(2, seed) - 1, 0)
-    found = ddnm(prior, y, keep, [np.random.default_rng([seed, i]) for i in range(2)], steps=steps, eta=eta)
+    draws = [np.random.default_rng([seed, i]) for i in range(2)]
+    found = ddnm(prior, y, keep, draws, steps=steps, eta=eta, spacing=spacing)
+    times = [60 * i // steps for i in range(steps)]
+    times = sorted({round(t * t / (times[-1] or 1)) for t in times}) if spacing == "quadratic" else times
     for i in range(2):
         rng = np.random.default_rng([seed, i])
-        expected = transcription(prior, y[i].numpy(), keep[i].numpy().astype(float), rng, eta, steps)
+        expected = transcription(prior, y[i].numpy(), keep[i].numpy().astype(float), rng, eta, times)
         assert np.allclose(found[i].numpy(), expected, rtol=1e-6, atol=1e-8)
 
 
@@ -115,6 +118,17 @@ def test_an_image_has_the_same_result_in_every_company() -> None:
     assert torch.allclose(together[2:3], restored(method, x[2:3], truth[2:3]), atol=1e-6)
 
 
+def test_several_draws_are_their_mean() -> None:
+    prior = GaussianPrior.low_rank(SHAPE, rank=5)
+    x, truth = prior.sample(3).float(), mask("half", SHAPE)
+    one, two = (restored(DDNM(prior, steps=5, seed=seed), x, truth) for seed in (7, 8))
+    both = restored(DDNM(prior, steps=5, seed=7, draws=2), x, truth)
+    assert not torch.allclose(one, two, atol=1e-2)
+    assert torch.allclose(both, (one + two) / 2, atol=1e-6)
+    with pytest.raises(InputError, match="draws is a number of restorations"):
+        DDNM(prior, steps=5, draws=0)
+
+
 def test_the_seed_decides_the_draw() -> None:
     prior = GaussianPrior.independent(SHAPE)
     x, truth = prior.sample(2).float(), mask("half", SHAPE)
@@ -166,6 +180,16 @@ def test_the_time_steps_are_spread_evenly_and_end_at_the_cleanest() -> None:
     assert time_steps(1000, 3) == [666, 333, 0]
 
 
+def test_quadratic_time_steps_are_closer_together_the_less_noise_is_left() -> None:
+    times = time_steps(1000, 100, "quadratic")
+    assert (times[0], times[-1], len(times)) == (990, 0, 98)  # 0 three times
+    gaps = -np.diff(times)
+    assert (gaps > 0).all()
+    assert (np.diff(gaps) <= 1).all()  # falling, but for rounding
+    assert (gaps[0], gaps[-1]) == (20, 1)
+    assert time_steps(10, 1, "quadratic") == [0]
+
+
 def test_what_it_cannot_restore_is_refused_in_a_sentence() -> None:
     prior = GaussianPrior.low_rank((3, 4, 4), 2)
 
@@ -194,6 +218,8 @@ def test_settings_that_cannot_be_run_with_are_refused() -> None:
     for eta in (-0.1, 1.5, math.nan):
         with pytest.raises(InputError, match="eta is the share of fresh noise"):
             DDNM(prior, steps=5, eta=eta)
+    with pytest.raises(InputError, match="There is no spacing 'odd'; choose from even, quadratic"):
+        DDNM(prior, steps=5, spacing="odd")
     with pytest.raises(InputError, match=r"A prior is what recollect.priors.open_prior gives, not a str"):
         DDNM("google/ddpm-cifar10-32")  # type: ignore[arg-type]
 

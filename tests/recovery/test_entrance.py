@@ -54,10 +54,12 @@ def test_no_more_than_a_working_set_is_prepared_ahead() -> None:
         made.append(some.stop)
         return enter(some)
 
-    with Entrance(10**6, 16, watched, ahead=True) as entrance:
-        for _ in range(5):
-            entrance.take(16)
-    assert max(made) <= 6 * 16
+    for chunk, given in ((16, 2 + 2 + 4 + 8 + 16), (1, 5)):
+        made.clear()
+        with Entrance(10**6, chunk, watched, ahead=True) as entrance:
+            for _ in range(5):
+                entrance.take(chunk)
+        assert max(made) <= given + chunk
 
 
 def test_an_error_on_the_other_thread_arrives_and_ends_it() -> None:

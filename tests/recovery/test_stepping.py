@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -19,9 +20,11 @@ from tests.networks import Random
 
 SHAPE = (3, 2, 2)
 NETWORKS: dict[str, Callable[[Tensor], Tensor]] = {
-    "plain": lambda x: (x + 0.5) / 2,
-    "in place": lambda x: x.add_(0.5).div_(2),
-    "in place sometimes": lambda x: x.mul_(0.5) if x.mean() > 0.3 else x * 0.5,
+    "plain": lambda x: (x + 0.5) / 3,  # not half of x: there the last line does not depend on w
+    "in place": lambda x: x.add_(0.5).div_(3),
+    "in place sometimes": lambda x: x.mul_(0.3) if x.mean() > 0.3 else x * 0.3,
+    "in place, untold": lambda x: x.data.add_(0.5).div_(3),
+    "in place through numpy": lambda x: torch.from_numpy(np.divide(x.numpy(), 3, out=x.numpy())),
     "gives back what it got": lambda x: x,
     "gives back a view of it": lambda x: x.transpose(2, 3),
     "one answer for ever": lambda x, kept={}: kept.setdefault(x.shape, torch.zeros_like(x)).copy_(x / 3),  # type: ignore[misc]
