@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recollect import Images, Score, load, mask, observe
+from recollect import Images, InputError, Score, load, mask, observe
+from recollect.auditing.generic import STRONGEST
 from recollect.degradation import SIX, Observation
 from recollect.priors import Prior, bundled, open_prior
 from recollect.records import provenance, read_json, write_json
@@ -29,7 +30,13 @@ from recollect.recovery import DDNM
 
 
 def main() -> None:
-    options = arguments()
+    try:
+        run(arguments())
+    except InputError as error:
+        raise SystemExit(str(error)) from None
+
+
+def run(options: argparse.Namespace) -> None:
     if options.tables:
         print("\n\n".join(table(read_json(path)) for path in options.tables))
         return
@@ -69,10 +76,7 @@ def about(images: Images, prior: Prior | None, device: str) -> dict[str, Any]:
 
 
 def contenders(prior: Prior | None, options: argparse.Namespace) -> dict[str, Callable[[Observation], Tensor]]:
-    ways = [way.split(",") for way in options.ways] if prior else []
-    methods = [
-        DDNM(prior, int(steps), float(eta), spacing, int(draws), options.clip) for steps, eta, spacing, draws in ways
-    ]
+    methods = [DDNM(prior, clip=options.clip, **way) for way in options.ways] if prior else []
     named = {
         f"ddnm, {m.steps} {m.spacing} steps, eta {m.eta:g}" + (f", mean of {m.draws}" if m.draws > 1 else ""): restorer(
             m
@@ -100,10 +104,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--images", help="held-out images, spelled as in docs/sources.md")
     parser.add_argument("--count", type=int, help="only the first so many")
     parser.add_argument("--prior", help="a folder or a hub name; default: the bundled one")
-    parser.add_argument("--methods", default="ddnm,biharmonic")
+    parser.add_argument("--methods", nargs="+", default=["ddnm", "biharmonic"], choices=["ddnm", "biharmonic"])
     parser.add_argument("--masks", default=",".join(SIX))
     parser.add_argument(
-        "--ways", nargs="+", default=["100,0.85,even,1", "50,1,quadratic,2"], metavar="STEPS,ETA,SPACING,DRAWS",
+        "--ways", nargs="+", type=way, default=[{}, STRONGEST], metavar="STEPS,ETA,SPACING,DRAWS",
         help="of DDNM; by default the paper's and an audit's",
     )  # fmt: skip
     parser.add_argument("--clip", action="store_true", help="clip the clean estimate at every step")
@@ -115,6 +119,12 @@ def arguments() -> argparse.Namespace:
     if not options.images and not options.tables:
         parser.error("--images are needed, or --tables")
     return options
+
+
+def way(text: str) -> dict[str, Any]:
+    """Settings of DDNM, as argparse reads them."""
+    steps, eta, spacing, draws = text.split(",")
+    return {"steps": int(steps), "eta": float(eta), "spacing": spacing, "draws": int(draws)}
 
 
 def opened(options: argparse.Namespace) -> Prior | None:

@@ -226,7 +226,7 @@ def timed_one_by_one(
     run = best_of(1, lambda: plain.recover_one_by_one(f, y, keep, settings, options.budget), options.device)
     which, outcome = run.value
     done = int(outcome.rounds.sum())
-    share = 1.0 if len(which) == len(y) else min(1.0, done / rounds)
+    share = 1.0 if len(which) == len(y) else done / rounds if done < rounds else len(which) / len(y)
     part = "1 image" if len(which) == 1 else f"{len(which)} images"
     return which, Measured(outcome, run.seconds, run.peak, done * settings.steps, share, part)
 

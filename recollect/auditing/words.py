@@ -41,7 +41,7 @@ def headline(audit: Audit) -> str:
 def attribution(audit: Audit) -> str | None:
     """What the autoencoder gives back and a generic prior does not restore even roughly; None where no prior was tried.
 
-    Almost exactly no prior restores anything, so that would show nothing.
+    Priors restore hardly anything almost exactly, so to ask for that would show nothing.
     """
     method, any_mask = audit.main_method, audit.overall[-1]
     if "ddnm" not in audit.methods or method == "ddnm":
@@ -49,11 +49,12 @@ def attribution(audit: Audit) -> str | None:
     if audit.facts["settings"]["noise_std"]:
         return "No attribution: with noise, what a generic prior (ddnm) restores keeps the noise of the kept pixels."
     own, generic = (audit.score("train", any_mask, m).mse for m in (method, "ddnm"))
-    exactly, roughly = (int(((own < t) & ~(generic < APPROXIMATE)).sum()) for t in (ACCURATE, APPROXIMATE))
+    restored = generic < APPROXIMATE
+    exactly, roughly = (int(((own < t) & ~restored).sum()) for t in (ACCURATE, APPROXIMATE))
     return (
         f"Attribution: of {len(own)} training images, {method} reads {exactly} almost exactly and {roughly} "
-        "approximately out of this model that a generic prior (ddnm, told the mask) restores not even approximately, "
-        f"under any mask; that prior restores {int((generic < APPROXIMATE).sum())} so by itself."
+        "approximately out of this model that a generic prior (ddnm, told the mask) does not restore even "
+        f"approximately under any of these masks; by itself the prior restores {int(restored.sum())} approximately."
     )
 
 

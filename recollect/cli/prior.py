@@ -63,6 +63,7 @@ def train(
     check_folder(out)
     asked = {"widths": read_widths(widths) if widths is not None else None, "rate": rate, "batch": batch}
     given = {name: value for name, value in asked.items() if value is not None}
+    PriorRecipe(**given)  # tells what cannot be before images are loaded
     images = load(source)
     place = choose_device(device)
     recipe = PriorRecipe.for_size(images.shape[1], place, schedule=schedule, flip=flip, seed=seed, **given)

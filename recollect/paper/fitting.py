@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from recollect.checkpoints import load_checkpoint
+from recollect.errors import InputError
 from recollect.images import Images
 from recollect.paper.plan import SEED, Fit, ImageSet
 from recollect.paper.results import Results
@@ -58,8 +59,11 @@ class Bench:
 
     def prior(self, images: ImageSet) -> Prior:
         """Opened, on the CPU; by its short name, not by where it lies."""
-        prior = open_prior(self.prior_folder(images) or "")
-        prior.name = images.prior or ""
+        folder = self.prior_folder(images)
+        if folder is None or images.prior is None:
+            raise InputError(f"There is no diffusion prior for the images {images.name}.")
+        prior = open_prior(folder)
+        prior.name = images.prior
         return prior
 
     def pictures(self, name: str) -> Path:

@@ -41,17 +41,17 @@ def by_mask(results: Results, cells: Sequence[Cell], methods: Sequence[str], thr
             loss = next(r for records in found for r in records if r).provenance["train_loss"]
             shown = [" / ".join(_value(record, threshold) for record in records) for records in found]
             rows.append([network_name(fit), fit.optimizer, f"{loss:.1e}", *shown])
-    rows += [["none", name, "", *shown] for name, shown in _generic_rows(results, cells, threshold).items()]
-    return markdown(["network", "optimizer", "train loss", *masks], rows)
+    return markdown(["network", "optimizer", "train loss", *masks], rows + _generic_rows(results, cells, threshold))
 
 
-def _generic_rows(results: Results, cells: Sequence[Cell], threshold: float | None) -> dict[str, list[str]]:
-    """What the method that sees no network gives on each set of images, mask by mask."""
-    once = {cell.key: cell for cell in cells if not cell.sees_network}.values()
-    rows: dict[str, list[str]] = {}
-    for cell in once:
-        rows.setdefault(f"{cell.method} on {cell.fit.images.name}", []).append(_value(results.find(cell), threshold))
-    return {name: values for name, values in rows.items() if set(values) != {_value(None, threshold)}}
+def _generic_rows(results: Results, cells: Sequence[Cell], threshold: float | None) -> list[list[str]]:
+    """A row for each set of images that the method which sees no network was tried on: its value for each mask."""
+    masks = list(dict.fromkeys(cell.mask for cell in cells))
+    found: dict[str, dict[str, Record]] = {}
+    for cell in cells:
+        if not cell.sees_network and (record := results.find(cell)):
+            found.setdefault(f"none ({cell.method} on {cell.fit.images.name})", {})[cell.mask] = record
+    return [[name, "", "", *(_value(by_mask.get(m), threshold) for m in masks)] for name, by_mask in found.items()]
 
 
 def against_paper(

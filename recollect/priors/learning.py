@@ -27,7 +27,9 @@ class PriorRecipe:
     rate: float = 8e-4
     batch: int = 512
     warm_up: int = 500  # steps in which the rate rises, or a twentieth of the time; it falls with the time that is left
-    average: float = 0.999  # of the weights, over about the last 1 / (1 - average) steps, and a twentieth of all so far
+    average: float = (
+        0.999  # of the weights, over the last 1 / (1 - average) steps or a twentieth of all, if that is less
+    )
     flip: bool = True  # images are as often seen mirrored
     seed: int = 42
 
@@ -36,10 +38,11 @@ class PriorRecipe:
             raise InputError(f"A prior's recipe needs a positive rate and batch and an average in [0, 1), got {self}.")
 
     @classmethod
-    def for_size(cls, side: int, device: torch.device | str = "cuda", **settings: Any) -> PriorRecipe:
-        """For images of so many pixels a side: larger ones are halved once more, and a batch has as many pixels. On a
-        CPU batches are small: a step of 512 images would take minutes."""
-        larger = {"widths": (64, 96, 128, 128), "rate": 5e-4, "batch": 128} if side > 32 else {}
+    def for_size(cls, side: int, device: torch.device | str, **settings: Any) -> PriorRecipe:
+        """For images of so many pixels a side: larger ones are halved once more where that can be, and a batch has as
+        many pixels. On a CPU batches are small: a step of 512 images would take minutes."""
+        larger: dict[str, Any] = {"rate": 5e-4, "batch": 128} if side > 32 else {}
+        larger |= {"widths": (64, 96, 128, 128)} if side > 32 and side % 8 == 0 else {}
         slower = {"batch": 16, "rate": 3e-4} if torch.device(device).type == "cpu" else {}
         return cls(**{**larger, **slower, **settings})
 

@@ -38,7 +38,9 @@ def make_network(channels: int, size: int, widths: tuple[int, ...] = WIDTHS, see
     if any(w % 16 for w in widths) or deep < 1:
         raise InputError(f"The widths are two or more multiples of 16, got {widths}.")
     if size % 2**deep:
-        raise InputError(f"The images are {size}x{size}; their side must be divisible by {2**deep}.")
+        raise InputError(
+            f"The images are {size}x{size}; with {len(widths)} widths their side must be divisible by {2**deep}."
+        )
     attends = [halved > 0 and size >> halved <= ATTENDED for halved in range(len(widths))]
     with torch.random.fork_rng(devices=[]):  # diffusers draws its first weights from torch's own generator
         torch.default_generator.manual_seed(seed)

@@ -16,7 +16,10 @@ from recollect.priors.prior import Prior
 from recollect.records import read_json
 
 BUNDLED = Path(__file__).parent / "weights" / "cifar10-32"
-SCHEDULERS = ("DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "DPMSolverMultistepScheduler")  # betas mean the same
+SCHEDULERS = (  # whose betas mean the same
+    "DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler",
+    "DEISMultistepScheduler", "EulerDiscreteScheduler", "EulerAncestralDiscreteScheduler", "HeunDiscreteScheduler",
+)  # fmt: skip
 FILES = ["*.json", "*.npy", "*.safetensors", "*.bin"]  # of a hub repository, what a prior can consist of
 
 

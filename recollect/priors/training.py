@@ -122,7 +122,7 @@ def _learn(learner: Learner, max_seconds: float, path: Path, identity: dict[str,
                 _report(learner, losses, said, told)
                 learner.seconds = time.monotonic() - began  # reading the loss waited for the device
                 said, losses = learner.seconds, []
-            if learner.seconds - saved > SAVED_EVERY or over:
+            if learner.seconds - saved > SAVED_EVERY or learner.seconds >= max_seconds:
                 _save(path, {**identity, **learner.state()})
                 saved = learner.seconds
     except KeyboardInterrupt:

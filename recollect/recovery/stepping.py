@@ -29,11 +29,13 @@ class ErasureSteps:
     def __init__(self, f: Ready, gamma: float, steps: int) -> None:
         self._f, self._gamma, self._steps = f, gamma, steps
         self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
-        self._looked = self._copies  # at w itself, whether f leaves it alone
+        self._looked = self._copies  # whether f leaves its input alone
         self._buffers, self._most = [torch.empty(0)], 0
         self._graphs = Graphs(f.device) if f.capturable and steps >= FEWEST else None
 
     def __call__(self, y: Tensor, theta: Erasure) -> Tensor:
+        if not self._looked:
+            self._copies, self._looked = self._writes_into_input(y), True
         copies = self._copies
         xi = self._run(y, theta)
         return xi if self._copies == copies else self._run(y, theta)  # f wrote into w: again, with copies
@@ -43,9 +45,6 @@ class ErasureSteps:
             return theta.prox(torch.zeros_like(y), y, self._gamma)
         self._begin(y, theta, self._size_for(len(y)))
         left = self._steps - 2
-        if not self._looked and left:
-            self._step()  # by itself: a graph may not wait for what is looked at
-            left -= 1
         if self._graphs:
             left -= self._graphs.run(self._step, self._w, left)
         for _ in range(left):
@@ -83,12 +82,17 @@ class ErasureSteps:
         torch.addcmul(self._half, self._of_w, self._w, out=self._w)
 
     def _prior(self, w: Tensor) -> Tensor:
-        """f(w), with w left as it is: a network that is seen to work in place is given copies. The first time w itself
-        is compared, for networks that write through `.data` or numpy, which no version tells."""
+        """f(w), with w left as it is: a network that is seen to work in place is given copies."""
         if self._copies:
             return self._f(w.clone())
-        version, before = w._version, None if self._looked else w.clone()
+        before = w._version
         v = self._f(w)
-        self._copies = w._version != version or (before is not None and not torch.equal(w, before))
-        self._looked = True
+        self._copies = w._version != before
         return v
+
+    def _writes_into_input(self, y: Tensor) -> bool:
+        """As through `.data` or numpy, which no version tells: seen on one image with values in and out of [0, 1]."""
+        image = torch.linspace(-2, 3, y[0].numel(), dtype=y.dtype, device=y.device).view(1, *y.shape[1:])
+        given = image.clone()
+        self._f(given)
+        return not torch.equal(given, image)

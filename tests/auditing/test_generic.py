@@ -42,8 +42,8 @@ def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(prior: P
     found = small_audit(prior=prior, **QUICK)
     assert found.to_dict()["attribution"] == (
         "Attribution: of 8 training images, blind reads 8 almost exactly and 8 approximately out of this model that a "
-        "generic prior (ddnm, told the mask) restores not even approximately, under any mask; that prior restores 0 so "
-        "by itself."
+        "generic prior (ddnm, told the mask) does not restore even approximately under any of these masks; by itself "
+        "the prior restores 0 approximately."
     )
     assert found.to_dict()["attribution"] in str(found)
     assert small_audit(masks="half", methods="blind").to_dict()["attribution"] is None

@@ -3,7 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from recollect.priors import train_prior
+from recollect.auditing.generic import STRONGEST
+from recollect.priors import bundled, train_prior
 from tests.priors.making import TINY, pictures
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,21 @@ def test_the_page_shows_the_numbers_on_record() -> None:
 
 
 def test_the_bundled_prior_beats_a_simple_method_where_it_should() -> None:
-    """On record, at the settings of an audit."""
-    psnr = json.loads((ROOT / "results/prior-32.json").read_text())["psnr"]
+    """On record, at the settings of an audit, with the weights that are bundled."""
+    record = json.loads((ROOT / "results/prior-32.json").read_text())
+    assert bundled().weights_hash in record["prior"]
+    audits = "ddnm, {steps} {spacing} steps, eta {eta:g}, mean of {draws}".format(**STRONGEST)
     for mask in ("scatter", "stripes"):
-        assert psnr[mask]["ddnm, 50 quadratic steps, eta 1, mean of 2"] > psnr[mask]["biharmonic"]
+        assert record["psnr"][mask][audits] > record["psnr"][mask]["biharmonic"]
+
+
+def test_mistakes_are_told_in_a_sentence() -> None:
+    for given, words in (
+        (["--ways", "5,1,even"], "invalid way value"),
+        (["--prior", "./nowhere"], "There is no folder"),
+    ):
+        command = [sys.executable, "benchmarks/prior.py", "--images", "photos?count=1&size=8", *given]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr

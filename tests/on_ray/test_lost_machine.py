@@ -43,7 +43,7 @@ def test_the_papers_cells_outlive_a_worker_and_a_machine(
 
     def tell(line: str) -> None:
         told.append(line)
-        cells = sum("accurate" in line for line in told)
+        cells = sum("accurate" in line for line in told) if "accurate" in line else 0  # a loss is told in a line too
         if cells == 3:
             pids = [os.getpid()]
             assert crew([one_pid(pids)], Budget(), lambda _: None)

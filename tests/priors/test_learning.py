@@ -87,12 +87,34 @@ def test_pixels_look_at_each_other_where_there_are_few_and_below_full_size() -> 
 
 
 def test_larger_images_are_halved_once_more_and_batches_have_as_many_pixels() -> None:
-    small, large = PriorRecipe.for_size(32), PriorRecipe.for_size(64)
-    assert small == PriorRecipe.for_size(8) == PriorRecipe()
+    small, large = PriorRecipe.for_size(32, "cuda"), PriorRecipe.for_size(64, "cuda")
+    assert small == PriorRecipe.for_size(8, "cuda") == PriorRecipe()
     assert len(large.widths) == len(small.widths) + 1
     assert large.batch * 64**2 == small.batch * 32**2
-    asked = PriorRecipe.for_size(64, batch=7, seed=1)
+    asked = PriorRecipe.for_size(64, "cuda", batch=7, seed=1)
     assert (asked.batch, asked.seed, asked.widths) == (7, 1, large.widths)
+    assert make_network(3, 36, PriorRecipe.for_size(36, "cuda").widths).config.sample_size == 36
+    for side in (32, 64):
+        assert PriorRecipe.for_size(side, "cpu").batch == 16
+    assert PriorRecipe.for_size(64, "cpu").widths == large.widths
+
+
+def test_the_rate_has_risen_after_a_twentieth_of_the_time_however_few_the_steps() -> None:
+    one = learner(PriorRecipe(widths=(16, 16), rate=1.0, warm_up=500))
+    assert one.rate(0.0) == pytest.approx(1 / 500)
+    assert one.rate(0.025) == pytest.approx(0.5, rel=0.01)
+    assert one.rate(0.05) == pytest.approx(1, rel=0.01)
+
+
+@pytest.mark.parametrize(("steps", "weight"), [(20, 0.1), (2_000, 0.01), (100_000, 0.001)])
+def test_the_average_reaches_back_a_twentieth_of_the_steps(steps: int, weight: float) -> None:
+    one = learner()
+    one.steps = steps
+    with torch.no_grad():
+        for mine, other in zip(one.averaged.parameters(), one.network.parameters(), strict=True):
+            mine.zero_(), other.fill_(1)
+    one._follow()
+    assert float(next(one.averaged.parameters()).max()) == pytest.approx(weight, rel=1e-4)
 
 
 def test_schedules_go_from_nearly_clean_to_nearly_noise() -> None:
@@ -112,7 +134,7 @@ def test_widths_that_do_not_work_are_refused(widths: tuple[int, ...]) -> None:
 def test_settings_that_do_not_work_are_refused() -> None:
     with pytest.raises(InputError, match="There is no schedule 'square'; choose from cosine, linear"):
         make_scheduler("square")
-    with pytest.raises(InputError, match="9x9; their side must be divisible by 2"):
+    with pytest.raises(InputError, match="9x9; with 2 widths their side must be divisible by 2"):
         make_network(3, 9, (16, 16))
     for wrong in ({"rate": 0.0}, {"rate": math.nan}, {"batch": 0}, {"average": 1.0}):
         with pytest.raises(InputError, match="recipe needs"):
