@@ -61,7 +61,11 @@ def train(
 
     check_device(device)
     check_folder(out)
-    asked: dict[str, Any] = {"widths": read_widths(widths) if widths is not None else None, "rate": rate, "batch": batch}
+    asked: dict[str, Any] = {
+        "widths": read_widths(widths) if widths is not None else None,
+        "rate": rate,
+        "batch": batch,
+    }
     given = {name: value for name, value in asked.items() if value is not None}
     PriorRecipe(**given)  # tells what cannot be before images are loaded
     images = load(source)
