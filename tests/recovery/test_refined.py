@@ -110,18 +110,18 @@ def answering(answer: Callable[[int, torch.Tensor], torch.Tensor]) -> Callable[[
 
 
 def test_a_polish_that_diverges_is_not_taken() -> None:
-    """f blows up only after the steps of one round: the polish meets it, blind does not."""
+    """f blows up only after the looks and the steps of one round: the polish meets it, blind does not."""
     y = observe(STORED, mask("half", STORED.shape)).y[:2]
-    f = answering(lambda calls, x: x * torch.nan if 40 < calls <= 60 else torch.full_like(x, 0.5))
+    f = answering(lambda calls, x: x * torch.nan if 41 < calls <= 61 else torch.full_like(x, 0.5))
     found = Refined(steps=40, limit=1, restarts=())(f, y)
     assert torch.isfinite(found.estimate).all()
     assert set(found.stops) == {Stop.LIMIT}
 
 
 def test_a_polish_that_leads_away_is_not_taken() -> None:
-    """f answers well for one round and a look, then with something else for the whole polish."""
+    """f answers well for one round and the looks before and after it, then with something else for the whole polish."""
     y = observe(STORED, mask("half", STORED.shape)).y[:2]
-    f = answering(lambda calls, _: STORED.pixels[:2] if calls <= 40 else STORED.pixels[2:4])
+    f = answering(lambda calls, _: STORED.pixels[:2] if calls <= 41 else STORED.pixels[2:4])
     found = Refined(steps=40, limit=1, restarts=())(f, y)
     assert accurate(found.estimate, STORED[:2]) == 2
 
