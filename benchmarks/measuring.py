@@ -141,8 +141,11 @@ def quickest_call(f: Network, x: Tensor, plain: float) -> float:
         return plain
     x, graph = x.clone(), torch.cuda.CUDAGraph()
     eagerly = one_call(f, x)
-    with torch.cuda.graph(graph):
-        f(x)
+    try:
+        with torch.cuda.graph(graph):
+            f(x)
+    except RuntimeError:  # a network that cannot be captured
+        return eagerly
     return min(eagerly, one_call(lambda _: graph.replay(), x))  # type: ignore[arg-type, return-value]
 
 
