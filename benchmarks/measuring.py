@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from plain_recovery import Network
 from torch import Tensor
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -67,7 +68,7 @@ def timed(run: Callable[[], Any], device: str) -> tuple[Any, float]:
     return value, _clock() - started
 
 
-def many_calls(f: Callable[[Tensor], Tensor], x: Tensor, calls: int) -> None:
+def many_calls(f: Network, x: Tensor, calls: int) -> None:
     for _ in range(calls):
         f(x)
 
@@ -117,9 +118,6 @@ def give_back_freed_memory() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-Network = Callable[[Tensor], Tensor]
-
-
 def network_times(f: Network, as_run: Network, y: Tensor, sizes: Sequence[int], calls: int) -> dict[str, Any]:
     """Seconds of the network alone: at its best batch size, and as recollect runs it at the sizes that were in work."""
     tried = sorted({min(2**k, len(y)) for k in range(13)} | {max(1, len(y) * 3 // 4)})
@@ -149,7 +147,7 @@ def quickest_call(f: Network, x: Tensor, plain: float) -> float:
     return min(eagerly, one_call(lambda _: graph.replay(), x))  # type: ignore[arg-type, return-value]
 
 
-def one_call(f: Callable[[Tensor], Tensor], x: Tensor, looks: int = 5, at_least: float = 0.02) -> float:
+def one_call(f: Network, x: Tensor, looks: int = 5, at_least: float = 0.02) -> float:
     """Seconds of f(x), the shortest of some looks at many calls in a row."""
     device, calls, best = x.device.type, 1, float("inf")
     f(x)
@@ -163,7 +161,7 @@ def one_call(f: Callable[[Tensor], Tensor], x: Tensor, looks: int = 5, at_least:
     return best
 
 
-def in_turn(turns: int, ours: Callable[[], Any], f: Callable[[Tensor], Tensor], x: Tensor, calls: int) -> list[float]:
+def in_turn(turns: int, ours: Callable[[], Any], f: Network, x: Tensor, calls: int) -> list[float]:
     """Our seconds over those of so many calls of f alone, one after the other, turn by turn: what slows the machine
     for a while slows both."""
     alone, device = partial(many_calls, f, x, calls), x.device.type

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from measuring import table
 from torch import Tensor
 
 from recollect import Images, InputError, Score, load, mask, observe
@@ -38,7 +39,7 @@ def main() -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.tables:
-        print("\n\n".join(table(read_json(path)) for path in options.tables))
+        print("\n\n".join(psnr_table(read_json(path)) for path in options.tables))
         return
     images = load(options.images)
     images = images[: options.count] if options.count else images
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
             restored[f"{method}/{name}"] = (x.clamp(0, 1) * 255).round().byte().numpy()
         if options.json:
             write_json(options.json, results)
-    print(table(results))
+    print(psnr_table(results))
     if options.save:
         np.savez_compressed(options.save, original=(images.pixels * 255).round().byte().numpy(), **restored)
 
@@ -77,26 +78,25 @@ def about(images: Images, prior: Prior | None, device: str) -> dict[str, Any]:
 
 def contenders(prior: Prior | None, options: argparse.Namespace) -> dict[str, Callable[[Observation], Tensor]]:
     methods = [DDNM(prior, clip=options.clip, **way) for way in options.ways] if prior else []
-    named = {
-        f"ddnm, {m.steps} {m.spacing} steps, eta {m.eta:g}" + (f", mean of {m.draws}" if m.draws > 1 else ""): restorer(
-            m
-        )
-        for m in methods
-    }
+    named = {named_by_settings(method): restorer(method) for method in methods}
     return {**named, **({"biharmonic": biharmonic} if "biharmonic" in options.methods else {})}
+
+
+def named_by_settings(method: DDNM) -> str:
+    mean = f", mean of {method.draws}" if method.draws > 1 else ""
+    return f"ddnm, {method.steps} {method.spacing} steps, eta {method.eta:g}{mean}"
 
 
 def restorer(method: DDNM) -> Callable[[Observation], Tensor]:
     return lambda seen: method(None, seen.y, seen.truth).estimate
 
 
-def table(results: dict[str, Any]) -> str:
+def psnr_table(results: dict[str, Any]) -> str:
     """Mean PSNR in dB, a row a method."""
     masks = list(results["psnr"])
     methods = list(dict.fromkeys(method for row in results["psnr"].values() for method in row))
-    lines = [["mean PSNR, dB", *masks], ["---"] * (1 + len(masks))]
-    lines += [[method, *(f"{results['psnr'][name][method]:.1f}" for name in masks)] for method in methods]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    rows = [[method, *(f"{results['psnr'][name][method]:.1f}" for name in masks)] for method in methods]
+    return table(["mean PSNR, dB", *masks], rows)
 
 
 def arguments() -> argparse.Namespace:

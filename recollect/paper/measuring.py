@@ -50,9 +50,9 @@ class Measure:
         fresh = [cell for cell in _in_reach(self.bench, pending) if not results.has(cell)]
         once = {cell.key: cell for cell in fresh}.values()  # the generic method's record serves every loss
         order = sorted(once, key=lambda c: c.loss or 0.0)  # stable: masks and methods stay in their order
+        prior: Shared[torch.nn.Module] = Shared(partial(self.bench.prior, self.fit.images))
         for loss in dict.fromkeys(cell.loss for cell in order):
             network: Shared[torch.nn.Module] = Shared(partial(self.bench.weights, self.fit, loss))
-            prior: Shared[torch.nn.Module] = Shared(partial(self.bench.prior, self.fit.images))
             for some in _together([c for c in order if c.loss == loss]):
                 name = f"{some[0]} and {len(some) - 1} more masks" if some[1:] else str(some[0])
                 model = network if some[0].sees_network else prior

@@ -41,17 +41,19 @@ def by_mask(results: Results, cells: Sequence[Cell], methods: Sequence[str], thr
             loss = next(r for records in found for r in records if r).provenance["train_loss"]
             shown = [" / ".join(_value(record, threshold) for record in records) for records in found]
             rows.append([network_name(fit), fit.optimizer, f"{loss:.1e}", *shown])
-    return markdown(["network", "optimizer", "train loss", *masks], rows + _generic_rows(results, cells, threshold))
+    rows += _generic_rows(results, cells, masks, threshold)
+    return markdown(["network", "optimizer", "train loss", *masks], rows)
 
 
-def _generic_rows(results: Results, cells: Sequence[Cell], threshold: float | None) -> list[list[str]]:
+def _generic_rows(
+    results: Results, cells: Sequence[Cell], masks: Sequence[str], threshold: float | None
+) -> list[list[str]]:
     """A row for each set of images that the method which sees no network was tried on: its value for each mask."""
-    masks = list(dict.fromkeys(cell.mask for cell in cells))
     found: dict[str, dict[str, Record]] = {}
     for cell in cells:
         if not cell.sees_network and (record := results.find(cell)):
             found.setdefault(f"none ({cell.method} on {cell.fit.images.name})", {})[cell.mask] = record
-    return [[name, "", "", *(_value(by_mask.get(m), threshold) for m in masks)] for name, by_mask in found.items()]
+    return [[name, "", "", *(_value(records.get(m), threshold) for m in masks)] for name, records in found.items()]
 
 
 def against_paper(

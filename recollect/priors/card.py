@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Card:
     def matches(self, images: Images) -> tuple[np.ndarray, np.ndarray]:
         """Which of these images it was trained on: pixel for pixel, and in looks, mirrored ones too."""
         content, looks = fingerprints(images)
-        _, mirrored = fingerprints(Images(images.pixels.flip(3)))
+        mirrored = np.concatenate([_looks(pixels.flip(3)) for pixels in _parts(images)])
         nearest = np.minimum(_nearest(looks, self.looks), _nearest(mirrored, self.looks))
         return np.isin(content, self.content), nearest <= NEAR_BITS
 
@@ -97,11 +97,19 @@ def without(images: Images, others: Images) -> Images:
 def fingerprints(images: Images) -> tuple[np.ndarray, np.ndarray]:
     """Per image: 64 bits of a hash of its pixels, and BITS signs that nearly equal images share."""
     content, looks = [], []
-    for start in range(0, len(images), _AT_ONCE):
-        pixels = images[start : start + _AT_ONCE].pixels
+    for pixels in _parts(images):
         content += [hashlib.sha256((image + 0.0).numpy().tobytes()).digest()[:8] for image in pixels]  # + 0.0: -0 is 0
-        looks.append(np.packbits(_signs(pixels), axis=1))
+        looks.append(_looks(pixels))
     return np.frombuffer(b"".join(content), np.uint64), np.concatenate(looks)
+
+
+def _parts(images: Images) -> Iterator[Tensor]:
+    """The pixels, some images at a time to spare memory."""
+    return (images[start : start + _AT_ONCE].pixels for start in range(0, len(images), _AT_ONCE))
+
+
+def _looks(pixels: Tensor) -> np.ndarray:
+    return np.packbits(_signs(pixels), axis=1)
 
 
 def _signs(pixels: Tensor) -> np.ndarray:

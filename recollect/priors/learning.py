@@ -27,9 +27,7 @@ class PriorRecipe:
     rate: float = 8e-4
     batch: int = 512
     warm_up: int = 500  # steps in which the rate rises, or a twentieth of the time; it falls with the time that is left
-    average: float = (
-        0.999  # of the weights, over the last 1 / (1 - average) steps or a twentieth of all, if that is less
-    )
+    average: float = 0.999  # of the weights, over 1 / (1 - average) steps, or a twentieth of all if that is less
     flip: bool = True  # images are as often seen mirrored
     seed: int = 42
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -131,9 +131,9 @@ def _learn(learner: Learner, max_seconds: float, path: Path, identity: dict[str,
         raise
 
 
-def _report(learner: Learner, losses: Sequence[Tensor], since: float, told: Say) -> None:
+def _report(learner: Learner, losses: list[Tensor], since: float, told: Say) -> None:
     """The mean loss of the last steps; one that is not finite ends the training before it is saved."""
-    loss = float(torch.stack([*losses]).mean())
+    loss = float(torch.stack(losses).mean())
     speed = len(losses) * learner.recipe.batch / max(1e-9, learner.seconds - since)
     told(f"{learner.seconds:6.0f} s  step {learner.steps:6}  loss {loss:.5f}  {speed:.0f} images/s")
     if not loss < float("inf"):
