@@ -1,7 +1,8 @@
 """Does a diffusion prior inpaint better than a simple method? Mean PSNR on held-out images, one row a mask.
 
     python benchmarks/prior.py --images 'cifar10:DATA/cifar-10-batches-py?count=50&seed=42'
-    python benchmarks/prior.py --prior FOLDER --images held-out.npy --device cuda --methods ddnm --save restored.npz
+    python benchmarks/prior.py --prior FOLDER --images held-out.npy --device cuda --methods ddnm --json prior.json
+    python benchmarks/prior.py --images held-out.npy --methods biharmonic --json prior.json    # on another machine
 
 The images must be ones that the prior was not trained on; how many it knows, by its card, is said first.
 Biharmonic inpainting is scikit-image's and runs on the CPU; DDNM needs torch, numpy and diffusers alone. A restoration
@@ -44,13 +45,13 @@ def run(options: argparse.Namespace) -> None:
     images = load(options.images)
     images = images[: options.count] if options.count else images
     prior = opened(options)
-    results = about(images, prior, options.device)
+    results = with_those_on_record(options.json, about(images, prior, options.device))
     print(f"{results['count']} images of {results['shape']}, prior: {results['prior']}", flush=True)
     methods = contenders(prior, options)
     restored: dict[str, np.ndarray] = {}
     for name in options.masks.split(","):
         seen = observe(images, mask(name, images.shape))
-        results["psnr"][name] = {}
+        results["psnr"].setdefault(name, {})
         for method, restore in methods.items():
             began = time.monotonic()
             x = restore(seen)
@@ -74,6 +75,16 @@ def about(images: Images, prior: Prior | None, device: str) -> dict[str, Any]:
     overlap = str(card.overlap(images)) if card else "unknown"
     known = f"{prior}, trained on {card.trained_on if card else 'unknown'}; of these images it knows {overlap}"
     return facts | {"prior": known if prior else "none", "date": date.today().isoformat(), **provenance(device)}
+
+
+def with_those_on_record(path: Path | None, results: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that the file holds of the same images and prior are kept: one machine restores, another interpolates."""
+    if path is None or not path.exists():
+        return results
+    before = read_json(path)
+    if before["images_hash"] != results["images_hash"] or results["prior"] not in ("none", before["prior"]):
+        raise InputError(f"{path} is of other images or another prior: give --json another name.")
+    return before
 
 
 def contenders(prior: Prior | None, options: argparse.Namespace) -> dict[str, Callable[[Observation], Tensor]]:
@@ -112,7 +123,7 @@ def arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--clip", action="store_true", help="clip the clean estimate at every step")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--json", type=Path, help="also write the numbers here, beside those it holds")
     parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of such files and run nothing")
     parser.add_argument("--save", type=Path, help="write what was restored to this .npz")
     options = parser.parse_args()
