@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ class Results:
 
     def has(self, cell: Cell) -> bool:
         return self._cell_path(cell).exists()
+
+    def records(self) -> Iterator[Record]:
+        """All cells, in the order of their names."""
+        return map(read_record, sorted((self.folder / "cells").glob(f"*{PACKED}")))
 
     def add(self, record: Record) -> None:
         write_record(self.folder / "cells", record.compact(), packed=True)

@@ -29,7 +29,25 @@ def table(scale: Scale, results: Results) -> str:
         passed = [times.get(loss, "") for loss in PERFECT]
         rows.append([facts["training"], goal, *passed, f"{facts['loss']:.1e}", facts["provenance"]["device"]])
     titles = ["training", "goal", *(f"{loss:.0e}" for loss in PERFECT), "best", "trained on"]
-    return f"Seconds to each train loss, {scale.name} scale:\n\n{markdown(titles, rows)}"
+    by_loss = f"Seconds to each train loss, {scale.name} scale:\n\n{markdown(titles, rows)}"
+    return f"{by_loss}\nWhat each part took:\n\n{_parts_table(results)}"
+
+
+def _parts_table(results: Results) -> str:
+    """Seconds of every training and of the cells measured on it, a machine a row."""
+    trained = {(facts["training"], facts["provenance"]["device"]): facts["seconds"] for facts in results.trainings()}
+    measured: dict[tuple[str, str], list[float]] = {}
+    for record in results.records():
+        part = record.cell.get("training") or f"{record.cell['method']} on {record.cell['images']}"
+        measured.setdefault((part, record.provenance["device"]), []).append(record.seconds)
+    rows = [
+        [*part, f"{trained[part]:.0f} s" if part in trained else "", str(len(cells)), f"{sum(cells):.0f} s"]
+        for part in sorted({*trained, *measured})
+        for cells in [measured.get(part, [])]
+    ]
+    cells = [seconds for some in measured.values() for seconds in some]
+    total = ["all", "", f"{sum(trained.values()):.0f} s", str(len(cells)), f"{sum(cells):.0f} s"]
+    return markdown(["part", "on", "training", "cells", "their seconds"], [*rows, total])
 
 
 EXPERIMENT = Experiment(

@@ -6,7 +6,7 @@ import torch
 
 from recollect import InputError
 from recollect.auditing.pictures import save_arrays
-from recollect.paper import accurate, control, moderate_fc, moderate_unet, near_threshold, noise, thresholds
+from recollect.paper import accurate, control, moderate_fc, moderate_unet, near_threshold, noise, thresholds, training
 from recollect.paper.catalogue import EXPERIMENTS
 from recollect.paper.experiment import Experiment
 from recollect.paper.figures import draw, table_of
@@ -106,6 +106,28 @@ def test_control_images_are_counted_over_all_masks(tmp_path: Path) -> None:
     assert "| blind | 12 of 24 (50%) | 18 of 24 (75%) | 3 of 4 on block |" in table_of(
         control.EXPERIMENT, SMALL, bench(tmp_path)
     )
+
+
+def test_what_each_part_took_is_added_up_from_the_records(tmp_path: Path) -> None:
+    cells = [c for c in accurate.cells(SMALL) if c.mask == "dust" and c.loss == 1e-8]
+    made_up(bench(tmp_path).results, cells, ERRORS)
+    text = training.table(SMALL, bench(tmp_path).results)
+    assert "| fc10-prelu-adam-photos24 | made up |  | 7 | 7 s |" in text  # five methods, and two by another gamma
+    assert "| ddnm on photos6 | made up |  | 1 | 1 s |" in text  # one for all networks
+    own = {cell.key for cell in cells}
+    assert f"| all |  | 0 s | {len(own)} | {len(own)} s |" in text
+
+
+def test_the_same_network_by_another_gamma_has_a_table_of_its_own(tmp_path: Path) -> None:
+    results = bench(tmp_path).results
+    of_paper = [c for c in accurate.cells(SMALL) if c.gamma is None]
+    made_up(results, of_paper, ERRORS)
+    assert "with a gamma of" not in table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
+    made_up(results, [c for c in accurate.cells(SMALL) if c.gamma], {"blind": [1e-9] * 4, "known": [1e-1] * 4})
+    text = table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
+    rows = text.split("with a gamma of 0.5")[1].splitlines()[2:6]
+    assert [row.split(" | ")[:2] for row in rows[2:]] == [["| FC-10 PReLU", "adam"], ["| FC-10 PReLU", "muon"]]
+    assert all(row.count("100 / 0") == 6 for row in rows[2:])
 
 
 def test_pictures_of_real_images_stay_in_the_work_folder(tmp_path: Path) -> None:
