@@ -119,18 +119,16 @@ def _checks(audit: Audit) -> list[tuple[str, list[dict[str, str]]]]:
 
 def _facts(audit: Audit, results: Results) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """What was audited: a heading, a name, and a few facts each."""
-    model = audit.block("model")
-    if model:
-        rest = {k: v for k, v in model.items() if k != "name"}
-        yield "Model", words.plain_value(model.get("name", "an autoencoder")), list(words.flattened(rest))
-    for key, title in (("train", "Training images"), ("control", "Control images")):
-        block = audit.block(key)
-        if block:
-            yield title, words.plain_value(block.get("name", key)), list(_set_facts(block))
-    prior = audit.block("prior")
-    if prior:
-        rest = {k: v for k, v in prior.items() if k != "name"}
-        yield "Diffusion prior", words.plain_value(prior.get("name", "a prior")), list(words.flattened(rest))
+    for key, title, unnamed in (
+        ("model", "Model", "an autoencoder"),
+        ("train", "Training images", "train"),
+        ("control", "Control images", "control"),
+        ("prior", "Diffusion prior", "a prior"),
+    ):
+        if block := audit.block(key):
+            rest = words.flattened({k: v for k, v in block.items() if k != "name"})
+            facts = [(name, value[:12] if name.endswith("hash") else value) for name, value in rest]
+            yield title, words.plain_value(block.get("name", unnamed)), facts
     if "control" not in results.sets:
         yield "Control images", "none", [("so", "rates have nothing to be compared with")]
     tried = f"{_number(results.masks, 'mask')} × {_number(results.methods, 'method')}"
@@ -139,11 +137,6 @@ def _facts(audit: Audit, results: Results) -> Iterator[tuple[str, str, list[tupl
 
 def _number(things: list[str], name: str) -> str:
     return f"{len(things)} {name}{'s' if len(things) != 1 else ''}"
-
-
-def _set_facts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in words.flattened({k: v for k, v in block.items() if k != "name"}):
-        yield name, value[:12] if name == "hash" else value
 
 
 def _rows(results: Results) -> Iterator[dict[str, Any]]:
