@@ -186,6 +186,23 @@ def check_prior(prior: Mapping[str, Any]) -> Check:
     return Check("prior", "ok", f"{sentence}.")
 
 
+def check_prior_strength(records: Sequence[Record], methods: Sequence[str], beside: str = "biharmonic") -> Check | None:
+    """A prior that restores less than a smooth surface does says nothing by what it does not restore."""
+    simple, by_prior = ([r for r in records if r.cell["method"] in names] for names in ([beside], methods))
+    if not simple or not by_prior:
+        return None
+    own, other = (float(torch.cat([r.score.psnr for r in some]).mean()) for some in (by_prior, simple))
+    sentence = (
+        f"The diffusion prior restores the audited images to {own:.1f} dB on average, and a smooth surface through the "
+        f"kept pixels ({beside}) to {other:.1f} dB"
+    )
+    if own < other:
+        return Check(
+            "prior-strength", "warning", f"{sentence}: it is weak here, and what it does not restore says little."
+        )
+    return Check("prior-strength", "ok", f"{sentence}.")
+
+
 def check_attractors(rows: Sequence[Mapping[str, Any]]) -> Check:
     """How being an attractor relates to being recovered."""
     attractors = [r["recovered"] for r in rows if r["attractor"]]

@@ -84,7 +84,7 @@ def audit(
     found = _checks(probe.deterministic, facts["model"], scored, black, len(sets.get("control", ())), twins, records)
     rows, check = _attractors(f, scored[:attractors], conditions, records, store, told) if attractors else (None, None)
     found += [check] if check else []
-    found += [checks.check_prior(facts["prior"])] if facts["prior"] else []
+    found += _prior_checks(facts["prior"], records) if facts["prior"] else []
     trace_mask = _add_film(f, places, chosen, conditions, store)
     result = Audit(records, title or facts["model"]["name"], facts, store, found, rows, trace_mask, command)
     if out:
@@ -176,11 +176,17 @@ def _checks(
     return [check for check in found if check is not None]
 
 
+def _prior_checks(prior: Mapping[str, Any], records: Sequence[Record]) -> list[checks.Check]:
+    strength = checks.check_prior_strength(records, prior["methods"])
+    return [checks.check_prior(prior), *([strength] if strength else [])]
+
+
 def _attractors(
     f: Any, images: Images, conditions: Conditions, records: Sequence[Record], store: Store, told: Narrator
 ) -> tuple[list[dict[str, Any]] | None, checks.Check]:
     """What is around some training images; a model without derivatives does not cost the audit its other results."""
-    blind = [r for r in records if r.cell["set"] == "train" and r.cell["method"] not in ("known", "zero-rule", "ddnm")]
+    no_attacks = ("known", "zero-rule", "ddnm", "biharmonic")
+    blind = [r for r in records if r.cell["set"] == "train" and r.cell["method"] not in no_attacks]
     try:
         rows = attraction.with_outcome(attraction.examine(f, images, conditions.model_hash, store, told), blind)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""The generic prior beside the autoencoder: opened before any work, and on record with what it was trained on."""
+"""What restores images without the autoencoder: a prior, opened before any work, with what it was trained on."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from recollect.images import Images
 from recollect.priors import Prior, bundled, open_prior
 from recollect.recovery import DDNM
 
-# Beyond the paper's settings, at the same cost: the best that a generic prior can do is what counts here.
-STRONGEST: Mapping[str, Any] = {"steps": 50, "eta": 1.0, "spacing": "quadratic", "draws": 2}
+# Beyond the paper's settings, at twice the cost: the best that a generic prior can do is what counts here.
+STRONGEST: Mapping[str, Any] = {"steps": 50, "eta": 1.0, "spacing": "quadratic", "draws": 4}
 
 
 def with_prior(
@@ -25,13 +25,16 @@ def with_prior(
     """The methods, with `ddnm` made of the prior that was asked for; what cannot work is told before any work."""
     if prior is not None and "ddnm" not in methods.values():
         raise InputError("A prior is for the method ddnm; add ddnm to the methods.")
+    other = next((p.mask for p in places if not isinstance(p.truth, Erasure)), None)
     made = dict(methods)
     for name, method in methods.items():
+        if method in ("ddnm", "biharmonic") and other:
+            raise InputError(f"{method} restores erased pixels and cannot undo {other}; leave one of the two out.")
         if method == "ddnm":
             made[name] = DDNM(_opened(prior, device), **STRONGEST, seed=seed)
             made[name].check_shape(*places[0].images.shape)
-            if other := next((p.mask for p in places if not isinstance(p.truth, Erasure)), None):
-                raise InputError(f"ddnm restores erased pixels and cannot undo {other}; leave one of the two out.")
+    if len({id(m.prior) for m in made.values() if isinstance(m, DDNM)}) > 1:
+        raise InputError("An audit takes one diffusion prior, to which it can attribute; here are several.")
     return made
 
 
@@ -43,9 +46,10 @@ def _opened(prior: Any, device: torch.device) -> Any:
 
 def prior_facts(methods: Mapping[str, Any], sets: Mapping[str, Images]) -> dict[str, Any] | None:
     """What the record says of the prior: its training images, and how many of the audited ones are among them."""
-    prior = next((m.prior for m in methods.values() if isinstance(m, DDNM)), None)
-    if prior is None:
+    by_prior = [name for name, method in methods.items() if isinstance(method, DDNM)]
+    if not by_prior:
         return None
+    prior = methods[by_prior[0]].prior
     card = prior.card if isinstance(prior, Prior) else None
     overlap = {name: card.overlap(images) for name, images in sets.items()} if card else {}
     return {
@@ -54,5 +58,6 @@ def prior_facts(methods: Mapping[str, Any], sets: Mapping[str, Images]) -> dict[
         "trained_on": card.trained_on if card else "unknown",
         "training_images": card.images if card else None,
         "training_images_hash": card.images_hash if card else None,
+        "methods": by_prior,
         "known_to_it": {name: vars(found) for name, found in overlap.items()} or "unknown",
     }

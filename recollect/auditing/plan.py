@@ -26,11 +26,11 @@ from recollect.degradation import (
 )
 from recollect.errors import InputError, is_number
 from recollect.images import Images
-from recollect.recovery import Blind, Iterate, KnownMask, Refined, ZeroRule
+from recollect.recovery import DDNM, Biharmonic, Blind, Iterate, KnownMask, Refined, ZeroRule
 from recollect.sources import load
 
 METHODS = ("blind", "refined", "iterate", "known")
-NAMED = (*METHODS, "known-400", "zero-rule", "ddnm")
+NAMED = (*METHODS, "known-400", "zero-rule", "ddnm", "biharmonic")
 _TUNED = ("blind", "refined", "known", "known-400", "zero-rule")  # methods that gamma matters to
 
 
@@ -176,9 +176,11 @@ def papers_blind(layers: int | None, activation: str, noise_std: float = 0.0) ->
 def read_methods(methods: Any, *, black: bool = True) -> dict[str, Any]:
     """Methods by name: an object, or the name of one that settings are still to be chosen for.
 
-    Where erased pixels are `black` the zero rule stands beside blind: it is the baseline that a sceptic asks for.
+    Beside some stands the baseline that a sceptic asks for: beside blind the zero rule, where erased pixels are
+    `black`, and beside a diffusion prior the inpainting that knows nothing of images.
     """
     pairs = list(methods.items()) if isinstance(methods, Mapping) else [(None, m) for m in _split(methods)]
+    there = [what for name, m in pairs for what in (name, m if isinstance(m, str) else getattr(m, "name", None))]
     chosen: dict[str, Any] = {}
     for name, method in pairs:
         _check_method(name, method)
@@ -186,8 +188,9 @@ def read_methods(methods: Any, *, black: bool = True) -> dict[str, Any]:
         if name in chosen:
             raise InputError(f"There are two methods called {name!r}; leave one out, or give a dict that names them.")
         chosen[name] = method
-        if black and method == "blind" and not any(m == "zero-rule" for _, m in pairs):
-            chosen["zero-rule"] = "zero-rule"
+        baseline = "zero-rule" if method == "blind" and black else "biharmonic" if _is_ddnm(method) else None
+        if baseline and baseline not in there:
+            chosen[baseline] = baseline
     if not chosen:
         raise InputError("At least one method is needed, for example blind.")
     return chosen
@@ -203,6 +206,7 @@ def settle_methods(methods: Mapping[str, Any], blind: Blind, noise_std: float) -
         "known": KnownMask(gamma=blind.gamma, paste=paste),
         "known-400": KnownMask(gamma=blind.gamma, steps=400, paste=paste),
         "zero-rule": ZeroRule(gamma=blind.gamma, paste=paste),
+        "biharmonic": Biharmonic(),
     }
     return {name: made[method] if isinstance(method, str) else method for name, method in methods.items()}
 
@@ -219,6 +223,10 @@ def leave_out(places: Sequence[Place], ids: Sequence[str]) -> list[Place]:
         replace(p, images=kept[p.set][1], truth=p.truth[kept[p.set][0]] if len(p.truth) > 1 else p.truth)
         for p in places
     ]
+
+
+def _is_ddnm(method: Any) -> bool:
+    return isinstance(method, DDNM) or (isinstance(method, str) and method == "ddnm")
 
 
 def _check_method(name: Any, method: Any) -> None:

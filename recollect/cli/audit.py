@@ -77,7 +77,8 @@ def audit_command(
             rich_help_panel=_ATTACK,
             help="blind (the paper's, told nothing), refined (stronger, told nothing), iterate (the baseline), known "
             "(told the mask, a reference), known-400 (the same with 400 steps), ddnm (a general diffusion model, told "
-            "the mask, that never saw the audited one); zero-rule comes with blind where erased pixels are black.",
+            "the mask, that never saw the audited one), biharmonic (a smooth surface, told the mask). Baselines come "
+            "along: zero-rule with blind where erased pixels are black, biharmonic with ddnm.",
         ),
     ] = "blind,refined,iterate,known",
     gamma: Annotated[

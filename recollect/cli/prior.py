@@ -67,7 +67,7 @@ def train(
         "batch": batch,
     }
     given = {name: value for name, value in asked.items() if value is not None}
-    PriorRecipe(**given)  # tells what cannot be before images are loaded
+    PriorRecipe(schedule=schedule, **given)  # tells what cannot be before images are loaded
     images = load(source)
     place = choose_device(device)
     recipe = PriorRecipe.for_size(images.shape[1], place, schedule=schedule, flip=flip, seed=seed, **given)

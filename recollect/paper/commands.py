@@ -14,6 +14,7 @@ from recollect.errors import InputError, told
 from recollect.paper import RESULTS, WORK
 from recollect.paper.catalogue import EXPERIMENTS, experiments_named
 from recollect.paper.document import fill
+from recollect.paper.experiment import Experiment
 from recollect.paper.figures import draw, table_of
 from recollect.paper.fitting import Bench
 from recollect.paper.results import Results
@@ -90,7 +91,7 @@ def page_tables(results: Path = RESULTS) -> dict[str, str]:
 
 
 def list_command(options: Options) -> int:
-    """Each experiment: what it shows, what of it is recorded, the seconds that took, what is missing."""
+    """Each experiment: what it shows, what of it is recorded and the seconds that took, whether pictures are taken."""
     bench, scale = options.bench, options.sizes
     say(f"scale {scale.name}, records in {bench.results.folder}")
     for experiment in EXPERIMENTS.values():
@@ -101,8 +102,15 @@ def list_command(options: Options) -> int:
         spent = sum(record.seconds for record in records), sum(facts["seconds"] for facts in trainings)
         say(f"{experiment.id}: {experiment.shows} ({experiment.where})")
         say(f"  {len(records)} of {len(cells)} cells ({spent[0]:.0f} s), "
-            f"{len(trainings)} of {len(work)} trainings ({spent[1]:.0f} s)")  # fmt: skip
+            f"{len(trainings)} of {len(work)} trainings ({spent[1]:.0f} s){_pictures(experiment, bench)}")  # fmt: skip
     return 0
+
+
+def _pictures(experiment: Experiment, bench: Bench) -> str:
+    """Pictures are no records: they lie in the work folder."""
+    if experiment.pictures is None:
+        return ""
+    return f", pictures {'taken' if bench.pictures(experiment.id).exists() else 'not taken here'}"
 
 
 def say(line: str) -> None:

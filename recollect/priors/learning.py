@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.priors.network import WIDTHS
+from recollect.priors.network import SCHEDULES, WIDTHS
 from recollect.priors.prior import v_target
 
 WARMED_UP = 0.05  # part of the time after which the rate has risen, however few the steps
@@ -32,6 +32,8 @@ class PriorRecipe:
     seed: int = 42
 
     def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise InputError(f"There is no schedule {self.schedule!r}; choose from {', '.join(SCHEDULES)}.")
         if not self.rate > 0 or self.batch < 1 or self.warm_up < 0 or not 0 <= self.average < 1:
             raise InputError(f"A prior's recipe needs a positive rate and batch and an average in [0, 1), got {self}.")
 

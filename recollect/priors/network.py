@@ -54,8 +54,6 @@ def make_network(channels: int, size: int, widths: tuple[int, ...] = WIDTHS, see
 
 def make_scheduler(schedule: str) -> Any:
     """How noise is added in training; the network is taught v, which is well scaled at every time step."""
-    if schedule not in SCHEDULES:
-        raise InputError(f"There is no schedule {schedule!r}; choose from {', '.join(SCHEDULES)}.")
     return diffusers().DDPMScheduler(
         num_train_timesteps=TIME_STEPS, beta_schedule=SCHEDULES[schedule], prediction_type="v_prediction"
     )

@@ -35,6 +35,8 @@ def bundled(device: torch.device | str = "cpu") -> Prior:
 
 def open_prior(what: str | Path, *, device: torch.device | str = "cpu") -> Prior:
     """An unconditional diffusers UNet2DModel with its noise schedule, from a folder or a hub name."""
+    if not isinstance(what, (str, Path)):
+        raise InputError(f"A prior is opened from a folder or a hub name, not from a {type(what).__name__}.")
     library, folder = diffusers(), Path(what).expanduser()
     if not folder.is_dir():
         folder = _fetch(what)
@@ -45,6 +47,7 @@ def open_prior(what: str | Path, *, device: torch.device | str = "cpu") -> Prior
         low_cpu_mem_usage=False,
         torch_dtype=torch.float32,
         output_loading_info=True,
+        use_safetensors=any(folder.rglob("*.safetensors")),  # else diffusers looks for them and says so
     )
     scheduler = _load(library.DDPMScheduler, folder, "scheduler")
     _check(folder, network, loaded["missing_keys"])

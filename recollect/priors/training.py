@@ -60,6 +60,8 @@ def train_prior(
     learner = Learner(network, scheduler.alphas_cumprod, eight_bit(images).to(device), recipe)
     identity = {"recipe": plain(recipe), "images": images.hash}
     _resume(learner, out / STATE, identity, told)
+    if learner.seconds >= max_seconds:
+        told(f"It has had its {max_seconds:g} s already: give it more to train it further.")
     if device.type == "cuda" and max_seconds - learner.seconds > WORTH_COMPILING:
         _compile(learner, told)
     _learn(learner, max_seconds, out / STATE, identity, told)
@@ -166,7 +168,9 @@ def _export(learner: Learner, scheduler: Any, images: Images, out: Path) -> None
         half.load_state_dict(learner.averaged.state_dict())
         half.half().save_pretrained(folder)
         scheduler.save_pretrained(folder)
+        usual = (Path(folder) / "config.json").stat().st_mode
         for file in sorted(Path(folder).iterdir()):
+            file.chmod(usual)  # weights are written for their owner alone
             file.replace(out / file.name)
 
 

@@ -1,6 +1,7 @@
 """Methods that estimate an image from its degraded form; none of them can see the truth unless it is handed in."""
 
 from recollect.recovery.admm import KnownMask, admm
+from recollect.recovery.biharmonic import Biharmonic
 from recollect.recovery.blind import Blind
 from recollect.recovery.ddnm import DDNM
 from recollect.recovery.iterate import Iterate
@@ -10,6 +11,7 @@ from recollect.recovery.zero_rule import ZeroRule
 
 __all__ = [
     "DDNM",
+    "Biharmonic",
     "Blind",
     "Iterate",
     "KnownMask",

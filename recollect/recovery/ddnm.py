@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Erasure
-from recollect.errors import InputError, is_whole
+from recollect.errors import InputError, is_number, is_whole
 from recollect.precision import weights_of
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.resizing import Resizing
@@ -88,7 +88,7 @@ class DDNM:
     """Denoising diffusion null-space restoration with the true mask; the autoencoder is never called.
 
     Images smaller than the prior's are restored at the prior's size and scaled back. The defaults are the paper's; the
-    mean of two draws of 50 steps with `eta=1` and `spacing="quadratic"` costs as much and is nearer to the truth.
+    mean of some draws of 50 steps with `eta=1` and `spacing="quadratic"` is nearer to the truth.
     """
 
     prior: NoisePredictor
@@ -109,14 +109,19 @@ class DDNM:
                 "e(x, t) with a shape and alphas_cumprod."
             )
         length = len(self.prior.alphas_cumprod)
-        if not isinstance(self.steps, int) or not 1 <= self.steps <= length:
-            raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps}.")
+        if not is_whole(self.steps, 1) or self.steps > length:
+            raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps!r}.")
         if not is_whole(self.draws, 1):
             raise InputError(f"draws is a number of restorations, 1 or more; got {self.draws!r}.")
         if self.spacing not in SPACINGS:
             raise InputError(f"There is no spacing {self.spacing!r}; choose from {', '.join(SPACINGS)}.")
-        if not 0 <= self.eta <= 1:
-            raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta}.")
+        if not is_number(self.eta) or not 0 <= self.eta <= 1:
+            raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta!r}.")
+        if not is_whole(self.seed):
+            raise InputError(f"A seed is a whole number, zero or more; got {self.seed!r}.")
+        first = time_steps(length, self.steps, self.spacing)[0]
+        if not float(self.prior.alphas_cumprod[first]) > 0:
+            raise InputError(f"At time step {first} the prior's images are noise alone, of which no image can be read.")
 
     def __call__(
         self,
@@ -132,6 +137,8 @@ class DDNM:
         if not isinstance(truth, Erasure):
             raise InputError(f"DDNM restores erased pixels, so the truth is an Erasure, not a {type(truth).__name__}.")
         self.check_shape(*y.shape[1:])
+        if self._blank(y).dtype not in (torch.float32, torch.float64):
+            raise InputError(f"The prior computes in {self._blank(y).dtype}; take it in full precision: prior.float().")
         truth = truth.expand(y)
         with ready(partial(self.prior, t=0), self._blank(y), chunk) as e:
 

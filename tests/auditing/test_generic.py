@@ -41,9 +41,9 @@ def test_the_record_says_what_the_prior_was_trained_on_and_what_it_knows(prior: 
 def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(prior: Path) -> None:
     found = small_audit(prior=prior, **QUICK)
     assert found.to_dict()["attribution"] == (
-        "Attribution: of 8 training images, blind reads 8 almost exactly and 8 approximately out of this model that a "
-        "generic prior (ddnm, told the mask) does not restore even approximately under any of these masks; by itself "
-        "the prior restores 0 approximately."
+        "Attribution: of 8 training images, blind reads 8 almost exactly and 8 approximately out of this model that "
+        "neither a generic prior (ddnm) nor a smooth surface (biharmonic), told the mask, restores even approximately "
+        "under any of these masks; without this model, 0 are restored approximately."
     )
     assert found.to_dict()["attribution"] in str(found)
     assert small_audit(masks="half", methods="blind").to_dict()["attribution"] is None
@@ -71,6 +71,41 @@ def test_what_the_prior_restores_by_itself_is_not_attributed() -> None:
     assert next(c for c in found.checks if c.name == "prior").level == "note"
 
 
+def test_what_a_smooth_surface_restores_is_not_attributed_either(prior: Path) -> None:
+    """Of planes, which come back by themselves, nothing is the model's, and a prior that cannot do it is weak."""
+    slopes = torch.linspace(0.2, 0.9, 8).view(1, 1, 1, 8) * torch.linspace(0.5, 1, 5).view(5, 1, 1, 1)
+    planes = Images(slopes.expand(5, 3, 8, 8).clone())
+    more = {"masks": "block", "gamma": 0.5, "start": "half_kept", "methods": "blind,ddnm", "prior": prior}
+    found = audit(Memorizer(planes.pixels), train=planes, **more)
+    assert found.rate("train", "block", "blind").count == found.rate("train", "block", "biharmonic").count == 5
+    told = str(found.to_dict()["attribution"])
+    assert "blind reads 0 almost exactly and 0 approximately" in told
+    assert "without this model, 5 are restored approximately" in told
+    strength = next(c for c in found.checks if c.name == "prior-strength")
+    assert strength.level == "warning"
+    assert strength.sentence.endswith("it is weak here, and what it does not restore says little.")
+
+
+def test_a_strong_prior_is_no_warning_whatever_it_is_called() -> None:
+    sure = GaussianPrior.low_rank((3, 8, 8), rank=1)
+    x = Images(sure.sample(6).clamp(0, 1).float())
+    methods = {"blind": "blind", "generic": DDNM(sure, steps=200)}
+    found = audit(Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="half_kept", methods=methods)
+    assert next(c for c in found.checks if c.name == "prior-strength").level == "ok"
+    assert "neither a generic prior (generic) nor a smooth surface" in str(found.to_dict()["attribution"])
+
+
+def test_an_audit_takes_one_prior_by_whatever_settings() -> None:
+    first, second = (GaussianPrior.low_rank((3, 8, 8), rank=rank) for rank in (1, 2))
+    x = images(3, 1)
+    methods = {"blind": "blind", "a": DDNM(first, steps=2), "b": DDNM(first, steps=3)}
+    found = audit(Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="half_kept", methods=methods)
+    assert found.to_dict()["prior"]["methods"] == ["a", "b"]
+    assert "neither a generic prior (a) nor a generic prior (b) nor" in str(found.to_dict()["attribution"])
+    with pytest.raises(InputError, match="An audit takes one diffusion prior"):
+        audit(Memorizer(x.pixels), train=x, methods=methods | {"b": DDNM(second, steps=3)})
+
+
 def test_alone_it_is_not_called_the_models_memory(prior: Path) -> None:
     found = small_audit(prior=prior, masks="half", methods="ddnm")
     assert "can be restored almost exactly, without this model," in found.headline
@@ -85,7 +120,7 @@ def test_with_noise_nothing_is_attributed(prior: Path) -> None:
 
 def test_the_strongest_settings_are_used(prior: Path) -> None:
     method = small_audit(prior=prior, **QUICK).record("train", "half", "ddnm").settings["method"]
-    assert (method["steps"], method["eta"], method["spacing"], method["draws"]) == (50, 1.0, "quadratic", 2)
+    assert (method["steps"], method["eta"], method["spacing"], method["draws"]) == (50, 1.0, "quadratic", 4)
 
 
 def test_mistakes_are_told_before_any_work(prior: Path) -> None:
@@ -102,6 +137,8 @@ def test_mistakes_are_told_before_any_work(prior: Path) -> None:
         audit(never, train=images(2, 1), methods="ddnm", prior="no-such-folder")
     with pytest.raises(InputError, match=r"ddnm restores erased pixels and cannot undo blur:1.5"):
         audit(never, train=images(2, 1), masks="half,blur:1.5", methods="blind,ddnm", prior=prior)
+    with pytest.raises(InputError, match=r"biharmonic restores erased pixels and cannot undo blur:1.5"):
+        audit(never, train=images(2, 1), masks="half,blur:1.5", methods="blind,biharmonic")
 
 
 def test_a_prior_that_is_open_already_is_taken_as_it_is(prior: Path) -> None:

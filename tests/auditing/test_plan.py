@@ -152,13 +152,17 @@ def test_a_start_that_is_none_is_refused() -> None:
 # --- methods
 
 
-def test_the_zero_rule_stands_beside_blind_where_erased_pixels_are_black() -> None:
+def test_baselines_stand_beside_the_methods_that_need_them() -> None:
     assert list(plan.read_methods(["known", "blind", "iterate"])) == ["known", "blind", "zero-rule", "iterate"]
     assert list(plan.read_methods("zero-rule, blind")) == ["zero-rule", "blind"]
     assert list(plan.read_methods("iterate")) == ["iterate"]
     assert list(plan.read_methods({"mine": "blind"})) == ["mine", "zero-rule"]
     assert list(plan.read_methods("blind,known", black=False)) == ["blind", "known"]
     assert list(plan.read_methods("blind,zero-rule", black=False)) == ["blind", "zero-rule"]
+    assert list(plan.read_methods("blind,ddnm")) == ["blind", "zero-rule", "ddnm", "biharmonic"]
+    assert list(plan.read_methods("biharmonic,ddnm")) == ["biharmonic", "ddnm"]
+    own = ZeroRule(gamma=0.1)
+    assert plan.read_methods({"biharmonic": own, "ddnm": "ddnm"}) == {"biharmonic": own, "ddnm": "ddnm"}
 
 
 def test_named_methods_get_the_settings_and_noise_is_not_pasted() -> None:

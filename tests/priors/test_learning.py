@@ -133,7 +133,7 @@ def test_widths_that_do_not_work_are_refused(widths: tuple[int, ...]) -> None:
 
 def test_settings_that_do_not_work_are_refused() -> None:
     with pytest.raises(InputError, match="There is no schedule 'square'; choose from cosine, linear"):
-        make_scheduler("square")
+        PriorRecipe(schedule="square")
     with pytest.raises(InputError, match="9x9; with 2 widths their side must be divisible by 2"):
         make_network(3, 9, (16, 16))
     for wrong in ({"rate": 0.0}, {"rate": math.nan}, {"batch": 0}, {"average": 1.0}):

@@ -43,6 +43,8 @@ def test_what_is_not_there_is_told(trained: Path, tmp_path: Path, monkeypatch: p
         open_prior(tmp_path / "nowhere")
     with pytest.raises(InputError, match="There is no folder my-prior with"):
         open_prior("my-prior")
+    with pytest.raises(InputError, match="from a folder or a hub name, not from a NoneType"):
+        open_prior(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"The unet of the diffusion prior in .* cannot be opened: .*config.json"):
         open_prior(tmp_path)
     copied = shutil.copytree(trained, tmp_path / "copy")

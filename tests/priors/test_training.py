@@ -17,6 +17,7 @@ def test_it_leaves_a_whole_prior_behind(trained: Path) -> None:
     names = {f.name for f in trained.iterdir()}
     assert names >= {"config.json", "diffusion_pytorch_model.safetensors", "scheduler_config.json", "samples.png"}
     assert not [n for n in names if n.startswith(".")]
+    assert len({f.stat().st_mode for f in trained.iterdir() if f.suffix in (".json", ".safetensors")}) == 1
     card = json.loads((trained / "recollect-prior.json").read_text())
     assert (card["trained_on"], card["images"], card["images_hash"]) == ("noise", 12, pictures().hash)
     assert card["training"]["steps"] > 0
@@ -40,6 +41,8 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert said[0].startswith(f"going on after step {steps},")
     assert torch.load(tmp_path / "training.pt", weights_only=True)["steps"] > steps
     assert "loss" in said[-2]
+    train_prior(pictures(), tmp_path, max_seconds=0.2, recipe=TINY, device="cpu", samples=0, say=said.append)
+    assert any(line.startswith("It has had its 0.2 s already") for line in said)
     for other in ({"images": pictures(seed=1)}, {"recipe": replace(TINY, seed=1)}):
         given = {"images": pictures(), "recipe": TINY} | other
         with pytest.raises(InputError, match="is of another training"):

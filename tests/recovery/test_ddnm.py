@@ -11,6 +11,7 @@ from torch import Tensor
 
 from recollect import Erasure, InputError, Stop, mask
 from recollect.degradation import Degradation, random_mask
+from recollect.priors import bundled
 from recollect.recovery import DDNM
 from recollect.recovery.ddnm import SPACINGS, ddnm, time_steps
 from tests.gaussian import GaussianPrior
@@ -212,12 +213,14 @@ class Other(Degradation):
 
 def test_settings_that_cannot_be_run_with_are_refused() -> None:
     prior = GaussianPrior.low_rank(SHAPE, 2, length=50)
-    for steps in (0, 51):
+    for steps in (0, 51, True, 2.5):
         with pytest.raises(InputError, match=f"from 1 to the prior's 50 time steps, got {steps}"):
-            DDNM(prior, steps=steps)
-    for eta in (-0.1, 1.5, math.nan):
+            DDNM(prior, steps=steps)  # type: ignore[arg-type]
+    for eta in (-0.1, 1.5, math.nan, "x"):
         with pytest.raises(InputError, match="eta is the share of fresh noise"):
-            DDNM(prior, steps=5, eta=eta)
+            DDNM(prior, steps=5, eta=eta)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="A seed is a whole number"):
+        DDNM(prior, steps=5, seed="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="There is no spacing 'odd'; choose from even, quadratic"):
         DDNM(prior, steps=5, spacing="odd")
     with pytest.raises(InputError, match=r"A prior is what recollect.priors.open_prior gives, not a str"):
@@ -233,3 +236,18 @@ def test_it_gives_the_same_on_a_gpu() -> None:
     there = method(untouchable, truth.apply(x).cuda(), truth.to("cuda")).estimate
     assert there.device.type == "cuda"
     assert torch.allclose(here, there.cpu(), atol=1e-4)
+
+
+def test_a_schedule_that_ends_in_noise_alone_is_refused_where_it_is_reached() -> None:
+    prior = GaussianPrior.low_rank(SHAPE, 2, length=50)
+    prior.alphas_cumprod[-1] = 0
+    with pytest.raises(InputError, match="At time step 49 the prior's images are noise alone"):
+        DDNM(prior, steps=50)
+    DDNM(prior, steps=10)  # from time step 45
+
+
+def test_a_prior_in_half_precision_is_named_and_not_the_images() -> None:
+    prior = bundled().half()
+    truth = mask("half", (3, 32, 32))
+    with pytest.raises(InputError, match=r"The prior computes in torch.float16; .*prior.float"):
+        DDNM(prior, steps=1)(None, torch.rand(1, 3, 32, 32), truth)
