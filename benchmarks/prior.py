@@ -83,10 +83,11 @@ def with_those_on_record(path: Path | None, results: dict[str, Any]) -> dict[str
     """Numbers that the file holds of the same images and prior are kept: one machine restores, another interpolates."""
     if path is None or not path.exists():
         return results
-    before = read_json(path)
-    if before["images_hash"] != results["images_hash"] or results["prior"] not in ("none", before["prior"]):
+    before = {"psnr_of_each": {}, **read_json(path)}
+    if before["images_hash"] != results["images_hash"] or len({before["prior"], results["prior"]} - {"none"}) > 1:
         raise InputError(f"{path} is of other images or another prior: give --json another name.")
-    return before
+    about_prior = before if before["prior"] != "none" else results
+    return {**about_prior, "psnr": before["psnr"], "psnr_of_each": before["psnr_of_each"]}
 
 
 def contenders(prior: Prior | None, options: argparse.Namespace) -> dict[str, Callable[[Observation], Tensor]]:
@@ -109,12 +110,16 @@ def psnr_table(results: dict[str, Any]) -> str:
     """Mean PSNR in dB, a row a method; and how far each is ahead of biharmonic inpainting, image by image."""
     masks, each = list(results["psnr"]), results.get("psnr_of_each", {})
     methods = list(dict.fromkeys(method for row in results["psnr"].values() for method in row))
-    rows = [[method, *(f"{results['psnr'][name][method]:.1f}" for name in masks)] for method in methods]
+    rows = [[method, *(rounded(results["psnr"][name].get(method)) for name in masks)] for method in methods]
     for method in methods:
         if method != "biharmonic" and all({method, "biharmonic"} <= set(each.get(name, {})) for name in masks):
             leads = [ahead(each[name][method], each[name]["biharmonic"]) for name in masks]
             rows.append([f"{method}: ahead of biharmonic by", *leads])
     return table(["mean PSNR, dB", *masks], rows)
+
+
+def rounded(psnr: float | None) -> str:
+    return "-" if psnr is None else f"{psnr:.1f}"
 
 
 def ahead(some: list[float], others: list[float]) -> str:

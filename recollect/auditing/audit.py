@@ -13,7 +13,7 @@ from recollect import checks
 from recollect.auditing import attraction, plan, tuning
 from recollect.auditing.cells import Conditions, Measurer, Narrator, run_cells
 from recollect.auditing.facts import damage_moved, describe_model, fingerprint
-from recollect.auditing.generic import prior_facts, with_prior
+from recollect.auditing.generic import prior_facts, sees_no_model, with_prior
 from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
@@ -140,6 +140,7 @@ def _facts(
     sets = {p.set: p.images for p in places}
     settings: dict[str, Any] = {
         "noise_std": noise_std, "seed": seed, "methods": plain(methods),
+        "without_model": [name for name, method in methods.items() if sees_no_model(method)],
         "masks": {p.mask: str(p.truth) for p in places if p.set == "train"},
         "thresholds": {"accurate": ACCURATE, "approximate": APPROXIMATE},
         "gamma_and_start": "searched, on training images left out of the score" if tuned else "given, or the paper's",
@@ -177,7 +178,7 @@ def _checks(
 
 
 def _prior_checks(prior: Mapping[str, Any], records: Sequence[Record]) -> list[checks.Check]:
-    strength = checks.check_prior_strength(records, prior["methods"])
+    strength = checks.check_prior_strength(records, prior["methods"], prior["beside"])
     return [checks.check_prior(prior), *([strength] if strength else [])]
 
 

@@ -13,7 +13,7 @@ from recollect.degradation import Erasure
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.priors import Prior, bundled, open_prior
-from recollect.recovery import DDNM
+from recollect.recovery import DDNM, Biharmonic
 
 # Beyond the paper's settings, at twice the cost: the best that a generic prior can do is what counts here.
 STRONGEST: Mapping[str, Any] = {"steps": 50, "eta": 1.0, "spacing": "quadratic", "draws": 4}
@@ -28,14 +28,18 @@ def with_prior(
     other = next((p.mask for p in places if not isinstance(p.truth, Erasure)), None)
     made = dict(methods)
     for name, method in methods.items():
-        if method in ("ddnm", "biharmonic") and other:
-            raise InputError(f"{method} restores erased pixels and cannot undo {other}; leave one of the two out.")
+        if other and (method in ("ddnm", "biharmonic") or sees_no_model(method)):
+            raise InputError(f"{name} restores erased pixels and cannot undo {other}; leave one of the two out.")
         if method == "ddnm":
             made[name] = DDNM(_opened(prior, device), **STRONGEST, seed=seed)
             made[name].check_shape(*places[0].images.shape)
     if len({id(m.prior) for m in made.values() if isinstance(m, DDNM)}) > 1:
         raise InputError("An audit takes one diffusion prior, to which it can attribute; here are several.")
     return made
+
+
+def sees_no_model(method: Any) -> bool:
+    return isinstance(method, (DDNM, Biharmonic))
 
 
 def _opened(prior: Any, device: torch.device) -> Any:
@@ -59,5 +63,6 @@ def prior_facts(methods: Mapping[str, Any], sets: Mapping[str, Images]) -> dict[
         "training_images": card.images if card else None,
         "training_images_hash": card.images_hash if card else None,
         "methods": by_prior,
+        "beside": [name for name, method in methods.items() if isinstance(method, Biharmonic)],
         "known_to_it": {name: vars(found) for name, found in overlap.items()} or "unknown",
     }

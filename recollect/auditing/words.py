@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from recollect.auditing.rates import best
 from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate
@@ -15,7 +15,7 @@ _FROM_MODEL = "read back almost exactly out of this model"
 _KNOWS = {
     "known": ", by a method that is told which pixels were erased",
     "ddnm": ", by a general diffusion model that never saw this one and is told which pixels were erased",
-    "biharmonic": ", by a smooth surface through the pixels that are told to be kept",
+    "biharmonic": ", by a smooth surface through the kept pixels, which it is told",
 }
 
 
@@ -25,7 +25,8 @@ def headline(audit: Audit) -> str:
     train = audit.rate("train", any_mask, method)
     roughly = audit.rate("train", any_mask, method, APPROXIMATE)
     masks = f"in at least one of {len(audit.masks)} ways" if len(audit.masks) > 1 else "in one way"
-    back = "restored almost exactly, without this model," if method in ("ddnm", "biharmonic") else _FROM_MODEL
+    alone = method in audit.facts["settings"].get("without_model", ())
+    back = "restored almost exactly, without this model," if alone else _FROM_MODEL
     told = (
         f"{_share(train)} of the {train.total} training images can be {back} (95% interval {_range(train)}) and "
         f"{_share(roughly)} approximately ({_range(roughly)}), from copies damaged {masks}{_KNOWS.get(method, '')}"
@@ -46,28 +47,27 @@ def attribution(audit: Audit) -> str | None:
     Priors restore hardly anything almost exactly, so to ask for that would show nothing.
     """
     method, any_mask = audit.main_method, audit.overall[-1]
-    by_prior = (audit.facts.get("prior") or {"methods": ()})["methods"]
-    if not by_prior or method in by_prior:
+    prior = audit.facts.get("prior")
+    if not prior or method in (without := [*prior["methods"], *prior["beside"]]):
         return None
     if audit.facts["settings"]["noise_std"]:
-        return "No attribution: with noise, what a generic prior (ddnm) restores keeps the noise of the kept pixels."
-    without = [*by_prior, *(m for m in ("biharmonic",) if m in audit.methods)]
+        return "No attribution: with noise, what a generic prior restores keeps the noise of the kept pixels."
     own = audit.score("train", any_mask, method).mse
     restored = best([audit.score("train", any_mask, m) for m in without]).mse < APPROXIMATE
     exactly, roughly = (int(((own < t) & ~restored).sum()) for t in (ACCURATE, APPROXIMATE))
     return (
         f"Attribution: of {len(own)} training images, {method} reads {exactly} almost exactly and {roughly} "
-        f"approximately out of this model that {_neither(without)} even approximately under any of these masks; "
-        f"without this model, {int(restored.sum())} are restored approximately."
+        f"approximately out of this model that {_nothing_else(prior)} even approximately under any of these masks; "
+        f"restored approximately without this model: {int(restored.sum())}."
     )
 
 
-def _neither(methods: Sequence[str]) -> str:
-    """A generic prior, told the mask, does not restore; or: neither it nor another does."""
-    names = [f"a smooth surface ({m})" if m == "biharmonic" else f"a generic prior ({m})" for m in methods]
-    if len(names) == 1:
-        return f"{names[0]}, told the mask, does not restore"
-    return f"neither {' nor '.join(names)}, told the mask, restores"
+def _nothing_else(prior: Mapping[str, Any]) -> str:
+    """Of a prior, and of the surface beside it where there is one: that they do not restore."""
+    generic, beside = f"a generic prior ({', '.join(prior['methods'])})", ", ".join(prior["beside"])
+    if not beside:
+        return f"{generic}, told the mask, does not restore"
+    return f"neither {generic} nor a smooth surface ({beside}), told the mask, restores"
 
 
 def in_full(audit: Audit) -> str:

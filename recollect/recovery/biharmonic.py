@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -41,14 +40,14 @@ class Biharmonic:
                 f"biharmonic fills in erased pixels: the truth is an Erasure, not a {type(truth).__name__}."
             )
         truth = truth.expand(y)
-        x = torch.empty_like(y, device="cpu")
-        for i, (image, keep) in enumerate(zip(y.cpu(), truth.keep.cpu(), strict=True)):
+        x = torch.empty(y.shape, dtype=y.dtype)
+        for i, (image, keep) in enumerate(zip(y.detach().cpu(), truth.keep.cpu(), strict=True)):
             x[i] = surface(image, keep)
             if progress:
                 progress(i + 1, len(y))
         x = x.to(y.device)
         finite = all_finite(x)
-        estimate = truth.paste(torch.where(per_image(finite, x), x, y), y)
+        estimate = truth.paste(torch.where(per_image(finite, x), x, y.detach()), y.detach())
         once = torch.ones(len(y), dtype=torch.int64, device=y.device)
         if trace:
             trace(Snapshot(torch.arange(len(y)), once, estimate, truth))
@@ -57,10 +56,15 @@ class Biharmonic:
 
 def surface(image: Tensor, keep: Tensor) -> Tensor:
     """One image C x H x W with its erased pixels filled in; channel by channel where their masks differ."""
+    if bool((keep == keep[:1]).all()):
+        return _filled(image, keep[0], channel_axis=0)
+    return torch.stack([_filled(channel, kept) for channel, kept in zip(image, keep, strict=True)])
+
+
+def _filled(values: Tensor, keep: Tensor, channel_axis: int | None = None) -> Tensor:
+    """As they are where nothing is kept, which no surface can go through."""
     from skimage.restoration import inpaint_biharmonic
 
-    if bool((keep == keep[:1]).all()):
-        filled = inpaint_biharmonic(image.numpy(), ~keep[0].numpy(), channel_axis=0)
-    else:
-        filled = np.stack([inpaint_biharmonic(c.numpy(), ~k.numpy()) for c, k in zip(image, keep, strict=True)])
-    return torch.from_numpy(filled).to(image)
+    if not bool(keep.any()):
+        return values
+    return torch.from_numpy(inpaint_biharmonic(values.numpy(), ~keep.numpy(), channel_axis=channel_axis)).to(values)

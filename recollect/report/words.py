@@ -16,8 +16,8 @@ METHODS = {
     "known": "is told which pixels were erased: a reference, not an attack",
     "iterate": "applies the autoencoder over and over: the baseline",
     "ddnm": "inpaints with a general diffusion model that never saw this autoencoder",
-    "biharmonic": "draws a smooth surface through the kept pixels: what no knowledge of images is worth",
     "zero-rule": "takes every zero for an erased pixel, then as known: what guessing the mask is worth",
+    "biharmonic": "draws a smooth surface through the kept pixels, with no knowledge of any image",
 }
 
 

@@ -43,7 +43,7 @@ def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(prior: P
     assert found.to_dict()["attribution"] == (
         "Attribution: of 8 training images, blind reads 8 almost exactly and 8 approximately out of this model that "
         "neither a generic prior (ddnm) nor a smooth surface (biharmonic), told the mask, restores even approximately "
-        "under any of these masks; without this model, 0 are restored approximately."
+        "under any of these masks; restored approximately without this model: 0."
     )
     assert found.to_dict()["attribution"] in str(found)
     assert small_audit(masks="half", methods="blind").to_dict()["attribution"] is None
@@ -80,7 +80,7 @@ def test_what_a_smooth_surface_restores_is_not_attributed_either(prior: Path) ->
     assert found.rate("train", "block", "blind").count == found.rate("train", "block", "biharmonic").count == 5
     told = str(found.to_dict()["attribution"])
     assert "blind reads 0 almost exactly and 0 approximately" in told
-    assert "without this model, 5 are restored approximately" in told
+    assert "restored approximately without this model: 5." in told
     strength = next(c for c in found.checks if c.name == "prior-strength")
     assert strength.level == "warning"
     assert strength.sentence.endswith("it is weak here, and what it does not restore says little.")
@@ -101,9 +101,29 @@ def test_an_audit_takes_one_prior_by_whatever_settings() -> None:
     methods = {"blind": "blind", "a": DDNM(first, steps=2), "b": DDNM(first, steps=3)}
     found = audit(Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="half_kept", methods=methods)
     assert found.to_dict()["prior"]["methods"] == ["a", "b"]
-    assert "neither a generic prior (a) nor a generic prior (b) nor" in str(found.to_dict()["attribution"])
+    assert "neither a generic prior (a, b) nor a smooth surface" in str(found.to_dict()["attribution"])
     with pytest.raises(InputError, match="An audit takes one diffusion prior"):
         audit(Memorizer(x.pixels), train=x, methods=methods | {"b": DDNM(second, steps=3)})
+
+
+def test_the_surface_is_known_by_its_kind_and_needs_no_name_of_its_own(prior: Path) -> None:
+    found = small_audit(prior=prior, masks="half", methods={"blind": "blind", "ddnm": "ddnm", "smooth": "biharmonic"})
+    assert found.methods == ["blind", "zero-rule", "ddnm", "smooth"]
+    assert "nor a smooth surface (smooth), told the mask, restores" in str(found.to_dict()["attribution"])
+    assert any(c.name == "prior-strength" for c in found.checks)
+    other = small_audit(prior=prior, masks="half", methods={"blind": "blind", "biharmonic": "ddnm"})
+    assert "a generic prior (biharmonic), told the mask, does not restore" in str(other.to_dict()["attribution"])
+    assert not any(c.name == "prior-strength" for c in other.checks)
+    first = small_audit(prior=prior, masks="half", methods="biharmonic,ddnm")
+    assert first.to_dict()["attribution"] is None
+
+
+@pytest.mark.parametrize(("methods", "words"), [("biharmonic", "a smooth surface"), ({"smooth": "biharmonic"}, "")])
+def test_the_surface_alone_is_not_called_the_models_memory(methods: str | dict[str, str], words: str) -> None:
+    found = small_audit(masks="half", methods=methods)
+    assert "can be restored almost exactly, without this model," in found.headline
+    assert words in found.headline
+    assert found.to_dict()["prior"] is None
 
 
 def test_alone_it_is_not_called_the_models_memory(prior: Path) -> None:

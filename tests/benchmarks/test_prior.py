@@ -57,6 +57,14 @@ def test_a_record_is_extended_by_what_another_machine_measures(tmp_path: Path) -
     assert list(both["psnr"]["stripes"]) == ["ddnm, 2 even steps, eta 1", "biharmonic"]
     same = {**both, "psnr": None, "psnr_of_each": None}
     assert same == {**first, "psnr": None, "psnr_of_each": None}
+    apart = str(tmp_path / "apart.json")
+    given = (*given[:-1], apart)
+    run("--methods", "biharmonic", *given)
+    run("--prior", prior, "--methods", "ddnm", "--ways", "2,1,even,1", *given, "--masks", "scatter")
+    shown = run("--tables", apart)
+    assert "trained on pictures-0" in json.loads(Path(apart).read_text())["prior"]
+    assert "| biharmonic |" in shown
+    assert "| - |" in shown  # a mask that a method was not tried on
     assert "other images or another prior" in refused("--methods", "biharmonic", *given, "--count", "1")
 
 

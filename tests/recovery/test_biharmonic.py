@@ -38,6 +38,19 @@ def test_each_image_and_each_channel_has_its_own_mask(rng: torch.Generator) -> N
     assert bool((errors < 0.2 * (truth.apply(photos.pixels) - photos.pixels).square().mean((1, 2, 3))).all())
 
 
+def test_where_nothing_is_kept_values_stay_as_they_are() -> None:
+    photos = load("photos?count=2&size=8")
+    keep = torch.ones(2, 3, 8, 8, dtype=torch.bool)
+    keep[0, :, 2:4] = False
+    keep[0, 1] = False  # a whole channel
+    keep[1] = False  # a whole image
+    y = Erasure(keep).apply(photos.pixels).requires_grad_()
+    found = Biharmonic()(None, y, Erasure(keep)).estimate
+    assert not found[0, 1].any()
+    assert not found[1].any()
+    assert float((found[0, 0] - photos.pixels[0, 0]).square().mean()) < 0.01
+
+
 def test_what_it_does_is_told_as_by_every_method() -> None:
     photos = load("photos?count=2&size=8")
     seen = observe(photos, mask("half", photos.shape))
