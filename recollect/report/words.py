@@ -18,6 +18,7 @@ METHODS = {
     "ddnm": "inpaints with a general diffusion model that never saw this autoencoder",
     "zero-rule": "takes every zero for an erased pixel, then as known: what guessing the mask is worth",
     "biharmonic": "draws a smooth surface through the kept pixels, with no knowledge of any image",
+    "known-400": "as known, with 400 steps in place of 40",
 }
 
 
