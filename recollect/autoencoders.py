@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recollect.errors import InputError, is_whole
+from recollect.errors import InputError, check_seed, is_whole
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "lrelu": nn.LeakyReLU,
@@ -138,8 +138,7 @@ def initialise(network: nn.Module, seed: int, shrink: float = SHRINK) -> None:
     Small initial weights make networks that memorize. PyTorch's default lowers each layer alike, which is right for
     shallow networks and the lowest used here, but would leave nothing of the signal after twenty layers.
     """
-    if not is_whole(seed):
-        raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")
+    check_seed(seed)
     layers = [m for m in network.modules() if isinstance(m, (nn.Linear, nn.Conv2d))]
     generator = torch.Generator().manual_seed(seed)
     for layer in layers:

@@ -190,12 +190,10 @@ def check_prior_strength(records: Sequence[Record], methods: Sequence[str], besi
     """A prior that restores less than a smooth surface does says nothing by what it does not restore. By the median of
     all tries: a surface restores flat images perfectly, and a few of them would decide a mean."""
     simple = {(r.cell["set"], r.cell["mask"]): r.score.psnr for r in records if r.cell["method"] in beside}
-    places = [
-        (r.score.psnr, simple[r.cell["set"], r.cell["mask"]]) for r in records if r.cell["method"] in methods and simple
-    ]
-    if not places:
+    if not simple:
         return None
-    ahead = torch.cat([own - other for own, other in places])
+    own = [r for r in records if r.cell["method"] in methods]
+    ahead = torch.cat([r.score.psnr - simple[r.cell["set"], r.cell["mask"]] for r in own])
     lead = float(ahead.median())
     sentence = (
         f"The diffusion prior is ahead of a smooth surface through the kept pixels in {int((ahead > 0).sum())} of "

@@ -26,3 +26,8 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any, least: int = 0) -> bool:
     """Whether it is a whole number of Python's or numpy's, and at least so large."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def check_seed(seed: Any) -> None:
+    if not is_whole(seed):
+        raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")

@@ -18,7 +18,7 @@ from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
 from recollect.degradation import observe
-from recollect.errors import InputError, is_number, is_whole
+from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.images import Images
 from recollect.models import open_model, probe_model
 from recollect.precision import device_of
@@ -101,8 +101,7 @@ def _check_numbers(noise_std: float, attractors: int, seed: int) -> None:
         raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std!r}.")
     if not is_whole(attractors):
         raise InputError(f"attractors is a number of images, zero or more; got {attractors!r}.")
-    if not is_whole(seed):
-        raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")
+    check_seed(seed)
 
 
 def _twins(sets: Mapping[str, Images]) -> Duplicates:

@@ -47,8 +47,8 @@ def attribution(audit: Audit) -> str | None:
     Priors restore hardly anything almost exactly, so to ask for that would show nothing.
     """
     method, any_mask = audit.main_method, audit.overall[-1]
-    prior = audit.facts.get("prior")
-    if not prior or method in (without := [*prior["methods"], *prior["beside"]]):
+    prior, without = audit.facts.get("prior"), audit.facts["settings"].get("without_model", ())
+    if not prior or method in without:
         return None
     if audit.facts["settings"]["noise_std"]:
         return "No attribution: with noise, what a generic prior restores keeps the noise of the kept pixels."

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from recollect.degradation.erasure import Erasure
-from recollect.errors import InputError, is_number, is_whole
+from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.images import pil_values
 
 Shape = tuple[int, int, int]  # channels, height, width
@@ -83,8 +83,7 @@ def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42
         raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction}.")
     if not is_whole(count, 1):
         raise InputError(f"Masks are drawn for at least one image, got count={count!r}.")
-    if not is_whole(seed):
-        raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")
+    check_seed(seed)
     _, h, w = _check_shape(shape)
     keep = np.random.default_rng(seed).random((count, 1, h, w)) >= fraction
     return _from_array(keep, shape)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation.base import Degradation
-from recollect.errors import InputError, is_number, is_whole
+from recollect.errors import InputError, check_seed, is_number
 from recollect.images import Images
 from recollect.seeding import own_draws
 
@@ -28,8 +28,7 @@ def observe(images: Images, truth: Degradation, *, noise_std: float = 0.0, seed:
     """Degrade each image; the noise is an image's own draw, the same whatever stands beside it."""
     if not is_number(noise_std) or not 0 <= noise_std < math.inf:
         raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std!r}.")
-    if not is_whole(seed):
-        raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")
+    check_seed(seed)
     if not isinstance(truth, Degradation):
         raise InputError(f"A degradation is made by recollect.mask(what, images.shape); got {type(truth).__name__}.")
     images = Images.of(images)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from recollect.paper.experiment import Experiment
 from recollect.paper.plan import Fit
 from recollect.paper.results import Results
 from recollect.paper.scales import PERFECT, Scale
 from recollect.paper.tables import markdown
+from recollect.records import Record
 
 
 def fits(scale: Scale) -> list[Fit]:
@@ -22,22 +26,22 @@ def fits(scale: Scale) -> list[Fit]:
 
 def table(scale: Scale, results: Results) -> str:
     """Every training that is recorded, with its goal: also those that other experiments asked for."""
-    rows = []
-    for facts in results.trainings():
+    rows, trainings = [], results.trainings()
+    for facts in trainings:
         times = {m["wanted"]: f"{m['seconds']:.0f} s" for m in facts["milestones"]}
         goal = f"{facts['goal']['loss']:.0e} in {facts['goal']['seconds']:.0f} s"
         passed = [times.get(loss, "") for loss in PERFECT]
         rows.append([facts["training"], goal, *passed, f"{facts['loss']:.1e}", facts["provenance"]["device"]])
     titles = ["training", "goal", *(f"{loss:.0e}" for loss in PERFECT), "best", "trained on"]
     by_loss = f"Seconds to each train loss, {scale.name} scale:\n\n{markdown(titles, rows)}"
-    return f"{by_loss}\nWhat each part took:\n\n{_parts_table(results)}"
+    return f"{by_loss}\nWhat each part took:\n\n{_parts_table(trainings, results.records())}"
 
 
-def _parts_table(results: Results) -> str:
+def _parts_table(trainings: Iterable[Mapping[str, Any]], records: Iterable[Record]) -> str:
     """Seconds of every training and of the cells measured on it, a machine a row."""
-    trained = {(facts["training"], facts["provenance"]["device"]): facts["seconds"] for facts in results.trainings()}
+    trained = {(facts["training"], facts["provenance"]["device"]): facts["seconds"] for facts in trainings}
     measured: dict[tuple[str, str], list[float]] = {}
-    for record in results.records():
+    for record in records:
         part = record.cell.get("training") or f"{record.cell['method']} on {record.cell['images']}"
         measured.setdefault((part, record.provenance["device"]), []).append(record.seconds)
     rows = [

@@ -50,8 +50,8 @@ class Card:
 
     @classmethod
     def of(cls, images: Images, about: str = "", training: Mapping[str, Any] | None = None) -> Card:
-        looks = np.concatenate([_looks(pixels) for pixels in _parts(images)])
-        return cls(about or images.name, len(images), images.hash, _content(images), looks, training or {})
+        content, looks, _ = fingerprints(images)
+        return cls(about or images.name, len(images), images.hash, content, looks, training or {})
 
     def overlap(self, images: Images) -> Overlap:
         """How many of these images it was trained on."""
@@ -60,8 +60,9 @@ class Card:
 
     def matches(self, images: Images) -> tuple[np.ndarray, np.ndarray]:
         """Which of these images it was trained on: pixel for pixel, and in looks, mirrored ones too."""
-        nearest = [_nearest(looks, self.looks) for looks in _looks_both_ways(images)]
-        return np.isin(_content(images), self.content), np.minimum(*nearest) <= NEAR_BITS
+        content, *both = fingerprints(images)
+        nearest = np.minimum(*(_nearest(looks, self.looks) for looks in both))
+        return np.isin(content, self.content), nearest <= NEAR_BITS
 
     def write(self, folder: Path) -> None:
         with atomically(folder / HASHES) as file, file.open("wb") as opened:
@@ -89,21 +90,20 @@ class Card:
 def without(images: Images, others: Images) -> Images:
     """The images of which there is no copy, equal or nearly so, among the others. All ways round are compared: two
     images may differ in more bits when one is mirrored than when the other is."""
-    exact = np.isin(_content(images), _content(others))
-    nearest = [_nearest(own, other) for own in _looks_both_ways(images) for other in _looks_both_ways(others)]
-    return images[~exact & (np.min(nearest, axis=0) > NEAR_BITS)]
+    content, *own = fingerprints(images)
+    other_content, *other = fingerprints(others)
+    nearest = np.min([_nearest(a, b) for a in own for b in other], axis=0)
+    return images[~np.isin(content, other_content) & (nearest > NEAR_BITS)]
 
 
-def _content(images: Images) -> np.ndarray:
-    """64 bits of a hash of each image's pixels."""
-    pixels = (image + 0.0 for part in _parts(images) for image in part)  # + 0.0: -0 is 0
-    return np.frombuffer(b"".join(hashlib.sha256(image.numpy().tobytes()).digest()[:8] for image in pixels), np.uint64)
-
-
-def _looks_both_ways(images: Images) -> tuple[np.ndarray, np.ndarray]:
-    """BITS signs of each image that nearly equal ones share, and of its mirror image."""
-    own, mirrored = zip(*((_looks(pixels), _looks(pixels.flip(3))) for pixels in _parts(images)), strict=True)
-    return np.concatenate(own), np.concatenate(mirrored)
+def fingerprints(images: Images) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per image: 64 bits of a hash of its pixels, BITS signs that nearly equal images share, and its mirror image's."""
+    content, looks, mirrored = [], [], []
+    for pixels in _parts(images):
+        content += [hashlib.sha256((image + 0.0).numpy().tobytes()).digest()[:8] for image in pixels]  # + 0.0: -0 is 0
+        looks.append(_looks(pixels))
+        mirrored.append(_looks(pixels.flip(3)))
+    return np.frombuffer(b"".join(content), np.uint64), np.concatenate(looks), np.concatenate(mirrored)
 
 
 def _parts(images: Images) -> Iterator[Tensor]:

@@ -47,7 +47,7 @@ def open_prior(what: str | Path, *, device: torch.device | str = "cpu") -> Prior
         low_cpu_mem_usage=False,
         torch_dtype=torch.float32,
         output_loading_info=True,
-        use_safetensors=any(folder.rglob("*.safetensors")),  # else diffusers looks for them and says so
+        use_safetensors=None if any(_part(folder, "unet").glob("*.safetensors")) else False,  # it says so in vain
     )
     scheduler = _load(library.DDPMScheduler, folder, "scheduler")
     _check(folder, network, loaded["missing_keys"])
@@ -71,7 +71,12 @@ def _check(folder: Path, network: Any, missing: Sequence[str]) -> None:
 
 
 def _config(folder: Path, part: str, name: str) -> dict[str, Any]:
-    return read_json((folder / part if (folder / part).is_dir() else folder) / f"{name}.json")
+    return read_json(_part(folder, part) / f"{name}.json")
+
+
+def _part(folder: Path, part: str) -> Path:
+    """Where a part of a prior lies: in a folder of its own name, or at the top, as in google/ddpm-cifar10-32."""
+    return folder / part if (folder / part).is_dir() else folder
 
 
 def _fetch(name: str | Path) -> Path:
@@ -90,12 +95,10 @@ def _fetch(name: str | Path) -> Path:
 
 
 def _load(kind: Any, folder: Path, part: str, **options: Any) -> Any:
-    """A part of a prior: at the top of the folder, as in google/ddpm-cifar10-32, or in a folder of its own name."""
-    within = {"subfolder": part} if (folder / part).is_dir() else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # diffusers calls the hub's client in ways that this finds old
-            return kind.from_pretrained(str(folder), **within, **options)
+            return kind.from_pretrained(str(_part(folder, part)), **options)
     except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
         raise InputError(f"The {part} of the diffusion prior in {folder} cannot be opened: {reason}.") from None

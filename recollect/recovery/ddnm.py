@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Erasure
-from recollect.errors import InputError, is_number, is_whole
+from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.precision import weights_of
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.resizing import Resizing
@@ -117,8 +117,7 @@ class DDNM:
             raise InputError(f"There is no spacing {self.spacing!r}; choose from {', '.join(SPACINGS)}.")
         if not is_number(self.eta) or not 0 <= self.eta <= 1:
             raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta!r}.")
-        if not is_whole(self.seed):
-            raise InputError(f"A seed is a whole number, zero or more; got {self.seed!r}.")
+        check_seed(self.seed)
         first = time_steps(length, self.steps, self.spacing)[0]
         if not float(self.prior.alphas_cumprod[first]) > 0:
             raise InputError(f"At time step {first} the prior's images are noise alone, of which no image can be read.")

@@ -13,16 +13,19 @@ ROOT = Path(__file__).parents[2]
 RECORDS = ("results/prior-32.json", "results/prior-64.json")
 
 
-def run(*arguments: str) -> str:
+def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "benchmarks/prior.py", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def run(*arguments: str) -> str:
+    done = ended(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def refused(*arguments: str) -> str:
-    command = [sys.executable, "benchmarks/prior.py", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ended(*arguments)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     return done.stderr

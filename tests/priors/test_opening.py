@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
+from safetensors.torch import load_file
 
 from recollect import InputError, mask
 from recollect.priors import bundled, open_prior, opening
@@ -36,6 +37,20 @@ def test_parts_may_lie_in_folders_of_their_own(trained: Path, tmp_path: Path) ->
     prior = open_prior(str(tmp_path))
     assert prior.card is None
     assert prior.weights_hash == open_prior(trained).weights_hash
+
+
+def test_weights_may_lie_in_a_bin_file_beside_other_parts_in_safetensors(
+    trained: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("unet", "scheduler", "vae"):
+        (tmp_path / part).mkdir()
+    shutil.copy(trained / "config.json", tmp_path / "unet")
+    shutil.copy(trained / "scheduler_config.json", tmp_path / "scheduler")
+    weights = trained / "diffusion_pytorch_model.safetensors"
+    shutil.copy(weights, tmp_path / "vae")
+    torch.save(load_file(weights), tmp_path / "unet" / "diffusion_pytorch_model.bin")
+    assert open_prior(tmp_path).weights_hash == open_prior(trained).weights_hash
+    assert "unsafe serialization" not in caplog.text + capfd.readouterr().err
 
 
 def test_what_is_not_there_is_told(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
