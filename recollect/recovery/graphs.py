@@ -9,8 +9,8 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,33 +26,43 @@ LAUNCHING = 0.6  # where launching takes less than this share of a step's time, 
 note = logging.getLogger(__name__).info
 
 
+Step = Callable[[], Tensor]
+
+
+class Captured(NamedTuple):
+    """A graph of a step, and the memory that what the step returns lies in after each replay."""
+
+    graph: torch.cuda.CUDAGraph
+    returned: Tensor
+
+
 class Graphs:
     """One graph for each of few small batch sizes, captured when first met; none once a capture has failed or differed.
 
     Larger batches, from the first size at which launches were seen to be hidden behind the work, run eagerly.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        self._device, self._stream = device, side_streams(device).capturing
+    def __init__(self, device: torch.device, unit: int = 8) -> None:
+        self._device, self._stream, self._unit = device, side_streams(device).capturing, unit
         self._tried, self._usable = False, True
         self._large: float = math.inf  # the smallest batch size known to need no graph
         self.forget()
 
     def size_for(self, images: int) -> int:
-        """The batch size that these images are filled up to: at most a sixteenth more, or eight. Also where they are
-        too many for a graph: how long a step takes must not decide its size, and with it the last bits."""
+        """The batch size that these images are filled up to: at most a sixteenth more, or to whole units. Also where
+        they are too many for a graph: how long a step takes must not decide its size, and with it the last bits."""
         if not self._usable:
             return images
-        unit = max(8, 2 ** (images.bit_length() - 1) // 16)
+        unit = max(self._unit, 2 ** (images.bit_length() - 1) // 16)
         return -(-images // unit) * unit
 
     def forget(self) -> None:
         """Drop all graphs, for one because the buffers have moved."""
-        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._graphs: dict[int, Captured] = {}
         self._pool = torch.cuda.graph_pool_handle()  # shared: graphs run one after another and keep nothing inside
 
-    def run(self, step: Callable[[], None], state: Tensor, times: int) -> int:
-        """Take the steps that graphs can take; returns how many. `state` is what a step changes."""
+    def run(self, step: Step, state: Tensor, times: int) -> int:
+        """Take the steps that graphs can take; returns how many. `state` is what a step changes, which returns more."""
         size = len(state)
         if not self._usable or times < 2 or size >= self._large:
             return 0
@@ -60,29 +70,45 @@ class Graphs:
         if size not in self._graphs:
             return taken
         for _ in range(times - taken):
-            self._graphs[size].replay()
+            self._graphs[size].graph.replay()
         return times
 
-    def _meet(self, step: Callable[[], None], state: Tensor) -> int:
+    def once_more(self, size: int) -> Tensor | None:
+        """Take one more step of a batch of this size and say what it returned, which stays until another one is taken;
+        nothing where there is no graph of it."""
+        if size not in self._graphs:
+            return None
+        self._graphs[size].graph.replay()
+        return self._graphs[size].returned
+
+    def _meet(self, step: Step, state: Tensor) -> int:
         """The first steps of a batch size, taken eagerly, and a graph of one if that is worth it; returns how many."""
+        taken = 0
+        if not self._tried:
+            self._tried = True
+            if not self._try(step, state):
+                return 1
+            taken = 1
         before = state.clone()
-        try:
-            with self._aside(), nullcontext() if self._tried else NoWaiting():
-                step()  # also lets libraries set themselves up
-        except Waits as waits:
-            self._give_up(f"the network waits for the device ({waits})")
-            state.copy_(before)
-            step()
-            return 1
-        self._tried = True
-        before.copy_(state)
         if self._keeps_busy(step):
             self._large = min(self._large, len(state))
         else:
             self._capture(step, state, before)
-        return 2
+        return taken + 1
 
-    def _keeps_busy(self, step: Callable[[], None]) -> bool:
+    def _try(self, step: Step, state: Tensor) -> bool:
+        """Take the very first step, which also lets libraries set themselves up; whether graphs can be had of it."""
+        before = state.clone()
+        try:
+            with self._aside(), NoWaiting():
+                step()
+        except Waits as waits:
+            self._give_up(f"the network waits for the device ({waits})")
+            state.copy_(before)
+            step()
+        return self._usable
+
+    def _keeps_busy(self, step: Step) -> bool:
         """Take a step; whether the device works on it for long after the host has launched it all."""
         torch.cuda.current_stream(self._device).synchronize()
         began = time.perf_counter()
@@ -92,12 +118,12 @@ class Graphs:
         self._stream.synchronize()
         return launched - began < LAUNCHING * (time.perf_counter() - began)
 
-    def _capture(self, step: Callable[[], None], state: Tensor, before: Tensor) -> None:
+    def _capture(self, step: Step, state: Tensor, before: Tensor) -> None:
         """Capture the step from `before` to `state` and take it again: only a graph with the same outcome is kept."""
         after = state.clone()
         graph = torch.cuda.CUDAGraph()
         try:
-            self._record(graph, step)
+            returned = self._record(graph, step)
             state.copy_(before)
             graph.replay()
             same = torch.equal(_bits(state), _bits(after))
@@ -107,16 +133,16 @@ class Graphs:
                 self._record(torch.cuda.CUDAGraph(), state.zero_)
             same = False
         if same:
-            self._graphs[len(state)] = graph
+            self._graphs[len(state)] = Captured(graph, returned)
         else:
             self._give_up("a replay gave other values: the network draws at random or keeps a state")
             state.copy_(after)
 
-    def _record(self, graph: torch.cuda.CUDAGraph, work: Callable[[], object]) -> None:
+    def _record(self, graph: torch.cuda.CUDAGraph, work: Step) -> Tensor:
         with self._aside():
             graph.capture_begin(self._pool, capture_error_mode="thread_local")
             try:
-                work()
+                return work()
             finally:
                 graph.capture_end()
 

@@ -18,7 +18,7 @@ from recollect.precision import apply_checked, as_judged, check_dtype, device_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.leaving import Leaving
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.recovery.thin_products import ThinProducts
+from recollect.recovery.tensor_cores import ROWS, TensorCores, exact_products
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -50,12 +50,31 @@ class Ready:
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None) -> None:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
-        self._products = ThinProducts(self.device) if self._has_linear_layers_on_cuda else nullcontext()
+        self._products = exact_products(_modules(f), self.device) if _runs_as_python(f) else nullcontext()
+        self._settle_layout(y[:4])
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
         with self._products:
             return apply_checked(self._f, x)
+
+    @property
+    def batch_unit(self) -> int:
+        """Batches of so many images take as long as fewer."""
+        return ROWS if isinstance(self._products, TensorCores) and not self._has_convolutions else 8
+
+    @property
+    def _has_convolutions(self) -> bool:
+        return any(isinstance(m, nn.Conv2d) for m in _modules(self._f))
+
+    def _settle_layout(self, some: Tensor) -> None:
+        """Channels last is fastest, but a network may take a view of feature maps that is there only channels first."""
+        if not isinstance(self._products, TensorCores) or not self._has_convolutions:
+            return
+        try:
+            self(some.to(self.device, copy=True))
+        except Exception:  # or its own trouble, which comes up again
+            self._products.as_given = True
 
     @property
     def capturable(self) -> bool:
@@ -64,12 +83,6 @@ class Ready:
             return False
         listened_to = any(m._forward_hooks or m._forward_pre_hooks for m in _modules(self._f))
         return not listened_to and {weights.device for weights in weights_of(self._f)} == {self.device}
-
-    @property
-    def _has_linear_layers_on_cuda(self) -> bool:
-        """That products may be taken from: not those of compiled modules, which are not ours to change."""
-        linear = any(isinstance(m, nn.Linear) for m in _modules(self._f))
-        return self.device.type == "cuda" and linear and _runs_as_python(self._f)
 
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
@@ -80,8 +93,7 @@ class Ready:
             free += torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
             return int(max(1, min(CUDA_CHUNK, free // 2 // needed)))
         needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
-        convolutions = any(isinstance(m, nn.Conv2d) for m in _modules(self._f))
-        most = CPU_CHUNK_CONVOLUTIONS if convolutions else CPU_CHUNK
+        most = CPU_CHUNK_CONVOLUTIONS if self._has_convolutions else CPU_CHUNK
         return int(max(1, min(most, _free_cpu_memory() // 2 // needed)))
 
     def _peak_of_one(self, y: Tensor) -> int:
@@ -139,17 +151,20 @@ def work_through(
             active = step(active)
             if trace:
                 trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
-            running = active.stop == Stop.RUNNING
-            ended = (~running).nonzero()[:, 0]  # places, found once: each use of a mask would wait for the device
-            if not len(ended):
+            running = active.stop.cpu() == Stop.RUNNING  # the only wait for the device
+            if running.all():
                 continue
-            gone = active[ended]
+            gone = active[_places(~running, f.device)]
             leaving.put(gone.index, Recovery(**{r.name: getattr(gone, r.name) for r in fields(Recovery)}))
-            done += len(ended)
-            active = active[running.nonzero()[:, 0]] if len(ended) < len(active) else None
+            done += len(gone)
+            active = active[_places(running, f.device)] if running.any() else None
             if progress:
                 progress(done, count)
         return leaving.all()
+
+
+def _places(flags: Tensor, device: torch.device) -> Tensor:
+    return flags.nonzero()[:, 0].to(device, non_blocking=True)
 
 
 def per_image(flags: Tensor, like: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ class ErasureSteps:
         self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
         self._looked = self._copies  # whether f leaves its input alone
         self._buffers, self._most = [torch.empty(0)], 0
-        self._graphs = Graphs(f.device) if f.capturable and steps >= FEWEST else None
+        self._graphs = Graphs(f.device, f.batch_unit) if f.capturable and steps >= FEWEST else None
 
     def __call__(self, y: Tensor, theta: Erasure) -> Tensor:
         if not self._looked:
@@ -49,10 +49,17 @@ class ErasureSteps:
             left -= self._graphs.run(self._step, self._w, left)
         for _ in range(left):
             self._step()
-        w = self._w[: len(y)]
-        v = self._prior(w)
+        w, v = self._last_step()
         u = w - v
-        return theta.prox(v - u, y, self._gamma)
+        return theta.prox((v - u)[: len(y)], y, self._gamma)
+
+    def _last_step(self) -> tuple[Tensor, Tensor]:
+        """The last w that f is given, and v = f(w)."""
+        if not self._graphs:
+            return self._w, self._prior(self._w)
+        w = self._w.clone()
+        v = self._graphs.once_more(len(w))
+        return w, self._prior(w) if v is None else v
 
     def _size_for(self, images: int) -> int:
         """How many rows a step works on: a size that graphs like, but no more than there ever were images. A few more
@@ -76,10 +83,12 @@ class ErasureSteps:
         torch.mul(m, y, out=self._of_y[own])
         self._w[own] = self._of_y[own]
 
-    def _step(self) -> None:
+    def _step(self) -> Tensor:
+        """The next w; returns v."""
         v = self._prior(self._w)  # line 8
         torch.addcmul(self._of_y, self._of_v, v, out=self._half)  # lines 9 and 6
         torch.addcmul(self._half, self._of_w, self._w, out=self._w)
+        return v
 
     def _prior(self, w: Tensor) -> Tensor:
         """f(w), with w left as it is: a network that is seen to work in place is given copies."""
@@ -88,7 +97,7 @@ class ErasureSteps:
         before = w._version
         v = self._f(w)
         self._copies = w._version != before
-        return v
+        return v.clone() if v.untyped_storage().data_ptr() == w.untyped_storage().data_ptr() else v  # w changes next
 
     def _writes_into_input(self, y: Tensor) -> bool:
         """As through `.data` or numpy, which no version tells: seen on one image with values in and out of [0, 1]."""

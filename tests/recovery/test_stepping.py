@@ -114,11 +114,42 @@ class Eights:
     def size_for(self, images: int) -> int:
         return -(-images // 8) * 8
 
-    def run(self, step: Callable[[], None], state: Tensor, times: int) -> int:
+    def run(self, step: Callable[[], Tensor], state: Tensor, times: int) -> int:
         return 0
+
+    def once_more(self, size: int) -> Tensor | None:
+        return None
 
     def forget(self) -> None:
         pass
+
+
+class Replays(Eights):
+    """Takes all steps, as graphs do: what the last one returned lies in memory that the step also uses."""
+
+    def run(self, step: Callable[[], Tensor], state: Tensor, times: int) -> int:
+        self._step = step
+        for _ in range(times):
+            step()
+        return times
+
+    def once_more(self, size: int) -> Tensor | None:
+        return self._step()
+
+
+@pytest.mark.parametrize("kind", ["random", "its input", "a view of its input"])
+def test_the_last_step_may_be_a_replay(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = {
+        "random": Random.draw(3, math.prod(SHAPE), 0.7),
+        "its input": lambda x: x,
+        "a view of its input": lambda x: x[:],
+    }[kind]
+    y, theta = draw(2, 13)
+    with ready(f, y, None) as network:
+        steps = ErasureSteps(network, 1.0, 12)
+        monkeypatch.setattr(steps, "_graphs", Replays())
+        found = steps(y, theta)
+    assert torch.allclose(found, admm(f, y, theta, gamma=1.0, steps=12), rtol=1e-8, atol=1e-11)
 
 
 def test_batches_are_filled_up_but_never_beyond_the_largest_so_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,82 @@
+"""The product behind `tensor_cores.py`, for a GPU: linear layers, and convolutions as products with shifted images.
+
+Each factor is the sum of two TF32 numbers, and the product of the two small ones is left out: it is below float32's
+rounding. Tensor cores cut off what a sum cannot hold, so they add up one chunk at a time and float32 adds the chunks.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, untyped-decorator"
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+CHUNK = 32  # terms that tensor cores add up
+VARYING = ["rows", "height", "width", "rows_down", "rows_across", "taps_across", "stride", "padding_down"]
+VARYING += ["padding_across", "chunks", "chunks_each"]  # no kernel of their own for 1 or multiples of 16
+
+
+@triton.jit(do_not_specialize=VARYING)
+def product(
+    x,  # images x height x width x channels
+    weight,  # columns x taps x channels, these filled up with zeros to whole chunks: what of it is in TF32 ...
+    weight_rest,  # ... and what is left
+    bias,
+    out,  # parts x rows x columns; a row is a pixel of an image, or an image of one pixel
+    rows,
+    columns,
+    channels,
+    height,
+    width,
+    rows_down,  # pixels of the outcome, down and across
+    rows_across,
+    taps_across,
+    stride,
+    padding_down,
+    padding_across,
+    chunks,
+    chunks_each,  # of a part of the sum
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """A tile of the outcome, over one part of the sum."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    part = tl.program_id(2)
+    top = row // rows_across % rows_down * stride - padding_down
+    left = row % rows_across * stride - padding_across
+    corner = (row // (rows_across * rows_down) * height + top) * width + left
+    term = tl.arange(0, CHUNK)
+    chunks_a_tap = (channels + CHUNK - 1) // CHUNK
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    if part == 0:
+        total += tl.load(bias + column, mask=column < columns, other=0.0)[None, :]
+    for chunk in range(part * chunks_each, tl.minimum((part + 1) * chunks_each, chunks)):
+        tap = chunk // chunks_a_tap
+        down, across = tap // taps_across, tap % taps_across
+        channel = chunk % chunks_a_tap * CHUNK + term
+        inside = (top + down >= 0) & (top + down < height) & (left + across >= 0) & (left + across < width)
+        inside = (inside & (row < rows))[:, None] & (channel < channels)[None, :]
+        pixel = corner + down * width + across
+        a = tl.load(x + pixel[:, None] * channels + channel[None, :], mask=inside, other=0.0)
+        there = column[None, :] * (chunks * CHUNK) + (chunk * CHUNK + term)[:, None]
+        b = tl.load(weight + there, mask=(column < columns)[None, :], other=0.0)
+        b_rest = tl.load(weight_rest + there, mask=(column < columns)[None, :], other=0.0)
+        upper = ((a.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)  # rounded to TF32
+        sum_of_chunk = tl.dot(a - upper, b, input_precision="tf32")
+        sum_of_chunk = tl.dot(upper, b_rest, sum_of_chunk, input_precision="tf32")
+        total += tl.dot(upper, b, sum_of_chunk, input_precision="tf32")
+    place = (part * rows + row)[:, None] * columns + column[None, :]
+    tl.store(out + place, total, mask=(row < rows)[:, None] & (column < columns)[None, :])
+
+
+@triton.jit(do_not_specialize=["size", "parts"])
+def add_up(values, out, size, parts, BLOCK: tl.constexpr, TOGETHER: tl.constexpr):
+    """The sum of all parts, each `size` values, in order."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, parts, TOGETHER):  # so many are on their way at a time
+        for part in tl.static_range(TOGETHER):
+            there = (place < size) & (first + part < parts)
+            total += tl.load(values + (first + part) * size + place, mask=there, other=0.0)
+    tl.store(out + place, total, mask=place < size)
