@@ -23,7 +23,7 @@ from recollect.images import Images
 from recollect.models import open_model, probe_model
 from recollect.precision import device_of
 from recollect.records import Record, plain, provenance
-from recollect.recovery import Blind, Iterate, Refined
+from recollect.recovery import Blind, Iterate, Refined, products_of
 from recollect.scoring import ACCURATE, APPROXIMATE
 from recollect.sources import Duplicates, find_duplicates
 
@@ -152,7 +152,7 @@ def _facts(
     model = describe_model(f, sets["train"], deterministic) | {"damage_moved": moved}
     return {
         "model": model, "settings": settings,
-        "provenance": provenance(device_of(f), started=started), "control": None, **about,
+        "provenance": provenance(device_of(f), started=started, products=products_of(f)), "control": None, **about,
         "prior": prior_facts(methods, sets),
     }  # fmt: skip
 

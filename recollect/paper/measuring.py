@@ -24,6 +24,7 @@ from recollect.paper.plan import GENERIC, Cell, Fit
 from recollect.paper.scales import Scale
 from recollect.priors import can_open_priors
 from recollect.records import Record, provenance
+from recollect.recovery import products_of
 from recollect.sweep import Budget, Shared, Task
 
 SIDE_BY_SIDE = 2000  # sets of more images fill a GPU by themselves, and their masks together a laptop's memory
@@ -123,7 +124,8 @@ def _together(cells: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:
 @lru_cache(maxsize=1)  # the cells of one network follow each other
 def _about(f: torch.nn.Module, train: Images, device: torch.device) -> dict[str, Any]:
     loss = train_loss(f, train)
-    return provenance(device, train_loss=float(f"{loss:.4g}"), model=fingerprint(f, train))
+    known = {"train_loss": float(f"{loss:.4g}"), "model": fingerprint(f, train), "products": products_of(f)}
+    return provenance(device, **known)
 
 
 @dataclass(frozen=True)

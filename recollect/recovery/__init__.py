@@ -7,6 +7,7 @@ from recollect.recovery.ddnm import DDNM
 from recollect.recovery.iterate import Iterate
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 from recollect.recovery.refined import Refined
+from recollect.recovery.running import products_of
 from recollect.recovery.zero_rule import ZeroRule
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "Trace",
     "ZeroRule",
     "admm",
+    "products_of",
 ]

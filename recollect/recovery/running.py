@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from recollect.precision import apply_checked, as_judged, check_dtype, device_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.leaving import Leaving
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.recovery.tensor_cores import ROWS, TensorCores, exact_products
+from recollect.recovery.tensor_cores import IN_WORDS, ROWS, TensorCores, exact_products
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -50,7 +50,7 @@ class Ready:
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None) -> None:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
-        self._products = exact_products(_modules(f), self.device) if _runs_as_python(f) else nullcontext()
+        self._products = _products_for(f, self.device)
         self._settle_layout(y[:4])
         self.chunk = chunk or self._choose_chunk(y)
 
@@ -114,6 +114,15 @@ def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), as_judged(f):
         yield Ready(f, y, chunk)
+
+
+def products_of(f: Autoencoder) -> str:
+    """How a recovery computes the products in f, for records."""
+    return IN_WORDS if isinstance(_products_for(f, device_of(f)), TensorCores) else "by the library"
+
+
+def _products_for(f: Autoencoder, device: torch.device) -> AbstractContextManager[Any]:
+    return exact_products(_modules(f), device) if _runs_as_python(f) else nullcontext()
 
 
 def _runs_as_python(f: Autoencoder) -> bool:

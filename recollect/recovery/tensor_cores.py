@@ -25,6 +25,7 @@ AT_ONCE = {16: 4, NARROW: 3, WIDE: 2}  # tiles that a processor works on, by the
 SHORTEST = 3  # chunks of a part
 BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's programs, parts that it reads at a time
 FEWEST_CHANNELS = 16  # fewer leave most of a chunk empty: the library is as fast
+IN_WORDS = "float32 on tensor cores: three TF32 products, sums of 32 terms"  # in records
 LARGEST = 2**30  # values that the kernel surely can count
 
 note = logging.getLogger(__name__).info

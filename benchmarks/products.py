@@ -1,0 +1,159 @@
+"""Products on tensor cores beside the library's: how exact, how fast, and what recoveries they give.
+
+    python benchmarks/products.py --data DATA --out products.json     # on a GPU, about two minutes
+    python benchmarks/products.py --tables products.json
+
+The networks are those of `benchmarks/recovery.py` (FC-10 on 600 images, the U-Net on 50), fitted anew. Errors are
+against the same network in float64; times are of one application, captured, by batch size. Recoveries are run both ways
+from the same observations: the PSNR of each image by our products less that by the library's, where both find it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from measuring import one_call, quickest_call, timed
+from recovery import CASES, prepare
+from torch import Tensor, nn
+
+from recollect import Blind, Images, InputError, Recovery, Refined, mask, observe
+from recollect.precision import as_judged, check_device
+from recollect.records import provenance, read_json, write_json
+from recollect.recovery import tensor_cores
+from recollect.recovery.running import products_of, ready
+from recollect.scoring import mse
+
+BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256)}
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parse(arguments)
+    if options.tables:
+        print(tables(read_json(options.tables)))
+        return
+    try:
+        check_device("cuda")
+    except InputError as error:
+        raise SystemExit(str(error)) from None
+    options.device, options.checkpoint = "cuda", None
+    results: dict[str, Any] = {"date": date.today().isoformat(), **provenance("cuda"), "cases": {}}
+    for name in BATCHES:
+        images, f = prepare(name, options)
+        results |= {"products": products_of(f)}
+        results["cases"][name] = compare(name, images, f)
+        if options.out:
+            write_json(options.out, results)
+    print(tables(results))
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with the data sets; without it images are random")
+    parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
+    parser.add_argument("--tables", type=Path, help="print the tables of such a file and run nothing")
+    return parser.parse_args(arguments)
+
+
+@contextmanager
+def by_the_library() -> Iterator[None]:
+    with patch.object(tensor_cores, "_kernel_works", lambda _: False):
+        yield
+
+
+def compare(name: str, images: Images, f: nn.Module) -> dict[str, Any]:
+    with torch.no_grad(), as_judged(f):
+        return {"errors": errors(f, images.pixels[:50].cuda()), "times": times(name, f, images.pixels.cuda())} | {
+            "recoveries": {kind: recoveries(name, images, f, kind) for kind in ("blind", "refined")}
+        }
+
+
+def errors(f: nn.Module, x: Tensor) -> dict[str, dict[str, float]]:
+    """Against float64: in the mean over all values, at the largest, and the bias, all in parts of the values' size."""
+    exact = copy.deepcopy(f).double()(x.double())
+    size = exact.square().mean().sqrt()
+
+    def of(out: Tensor) -> dict[str, float]:
+        wrong = (out - exact) / size
+        return {"mean": wrong.square().mean().sqrt().item(), "largest": wrong.abs().max().item(),
+                "bias": wrong.mean().item()}  # fmt: skip
+
+    with ready(f, x, None) as ours:
+        return {"library": of(f(x)), "ours": of(ours(x))}
+
+
+def times(name: str, f: nn.Module, x: Tensor) -> dict[str, dict[str, float]]:
+    found = {}
+    for size in BATCHES[name]:
+        some = x.repeat(-(-size // len(x)), 1, 1, 1)[:size]
+        with ready(f, some, None) as ours:
+            found[str(size)] = {
+                "library": quickest_call(f, some, one_call(f, some)),
+                "ours": quickest_call(ours, some, one_call(ours, some)),
+            }
+    return found
+
+
+def recoveries(name: str, images: Images, f: nn.Module, kind: str) -> dict[str, Any]:
+    """Under a mask that leaves single pixels out, where answers come closest to the originals."""
+    case, y = CASES[name], observe(images, mask("dust", images.shape)).y.cuda()
+    method = (Blind if kind == "blind" else Refined)(gamma=case.gamma, start=case.start)
+
+    def run() -> tuple[Recovery, float]:
+        method(f, y)  # kernels and libraries are ready
+        return timed(lambda: method(f, y), "cuda")
+
+    ours, seconds = run()
+    with by_the_library():
+        library, library_seconds = run()
+    truth = images.pixels.to(y)
+    psnr = [-10 * mse(r.estimate, truth).log10() for r in (library, ours)]
+    both = (psnr[0] > 60) & (psnr[1] > 60)
+    gain = (psnr[1] - psnr[0])[both].double()
+    return {
+        "images": len(y), "found_by_both": int(both.sum()), "seconds": {"library": library_seconds, "ours": seconds},
+        "median_psnr": {"library": psnr[0].median().item(), "ours": psnr[1].median().item()},
+        "gain_in_db": {str(q): gain.quantile(q).item() for q in QUANTILES} if len(gain) else None,
+    }  # fmt: skip
+
+
+def tables(results: dict[str, Any]) -> str:
+    lines = [f"{results['device']}; {results['products']}; torch {results['versions']['torch']}; {results['date']}"]
+    lines += [
+        "",
+        "| network | products | error against float64 | the largest | bias |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, case in results["cases"].items():
+        for kind, e in case["errors"].items():
+            lines.append(f"| {name} | {kind} | {e['mean']:.1e} | {e['largest']:.1e} | {e['bias']:.1e} |")
+    lines += ["", "| network | images | library, ms | ours, ms |", "| --- | --- | --- | --- |"]
+    for name, case in results["cases"].items():
+        for size, t in case["times"].items():
+            lines.append(f"| {name} | {size} | {1e3 * t['library']:.3f} | {1e3 * t['ours']:.3f} |")
+    lines += [
+        "",
+        "| network | method | seconds, library / ours | median PSNR, dB | gain of an image in dB, quantiles |",
+    ]
+    lines.append("| --- | --- | --- | --- | --- |")
+    for name, case in results["cases"].items():
+        for kind, r in case["recoveries"].items():
+            s, p, gain = r["seconds"], r["median_psnr"], r["gain_in_db"] or {}
+            spread = ", ".join(f"{q}: {v:+.3f}" for q, v in gain.items())
+            lines.append(
+                f"| {name} | {kind} | {s['library']:.2f} / {s['ours']:.2f} | {p['library']:.2f} / {p['ours']:.2f} "
+                f"| {spread} ({r['found_by_both']} of {r['images']}) |"
+            )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
