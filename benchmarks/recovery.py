@@ -14,7 +14,7 @@ For the same images, network and first masks:
 (c) recollect's `Blind`, everything included, drawing its first masks too, the shortest of some runs;
 floor: the network alone at its best batch size for exactly the image-steps that (c) needs: each round of 40 steps
 applies it 39 times, since the last step's outcome is never used. "In work" is the network at the batch sizes of (c), as
-recollect runs it: on a GPU captured where that is faster, products of few images in parts.
+recollect runs it: on a GPU captured where that is faster, products in a kernel of its own.
 "(c) / floor" is the median of turns in which both ran one after the other.
 """
 
@@ -39,7 +39,7 @@ from recollect.checkpoints import load_checkpoint, save_checkpoint
 from recollect.degradation import Degradation, all_erased, half_kept
 from recollect.precision import as_judged, check_device
 from recollect.records import provenance, read_json, write_json
-from recollect.recovery.running import ready
+from recollect.recovery.running import products_of, ready
 from recollect.scoring import ACCURATE, APPROXIMATE, mse
 from recollect.sources import load
 from recollect.training import train_to_loss
@@ -208,7 +208,7 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
-        "limit": case.limit,
+        "limit": case.limit, "products": products_of(f),
         "recollect": ours.describe(needed), "floor": floor, "over_floor": over_floor,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},
         "batched": batched.describe() | {"difference": difference(batched.value, recovery, truth)},

@@ -1,16 +1,16 @@
 """The product behind `tensor_cores.py`, for a GPU: linear layers, and convolutions as products with shifted images.
 
-Each factor is the sum of two TF32 numbers, and the product of the two small ones is left out: it is below float32's
-rounding. Tensor cores cut off what a sum cannot hold, so they add up one chunk at a time and float32 adds the chunks.
+Each factor is the sum of two TF32 numbers, and the product of the two small ones is left out: that and what the two
+cannot hold is about twice what float32 rounds off a product. Tensor cores cut off what a sum cannot hold, always with
+one sign; so they add up one chunk at a time, and float32 adds the chunks.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-CHUNK = 32  # terms that tensor cores add up
 VARYING = ["rows", "height", "width", "rows_down", "rows_across", "taps_across", "stride", "padding_down"]
 VARYING += ["padding_across", "chunks", "chunks_each"]  # no kernel of their own for 1 or multiples of 16
 

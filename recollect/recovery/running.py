@@ -18,7 +18,7 @@ from recollect.precision import apply_checked, as_judged, check_dtype, device_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.leaving import Leaving
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.recovery.tensor_cores import IN_WORDS, ROWS, TensorCores, exact_products
+from recollect.recovery.tensor_cores import IN_WORDS, ROWS, TensorCores, exact_products, free_memory
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -47,10 +47,10 @@ CPU_CHUNK_CONVOLUTIONS = 32  # and here lose some: feature maps of more images l
 class Ready:
     """An autoencoder fit for a solver: its device and working-set size are known, its output is checked."""
 
-    def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None) -> None:
+    def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None, own_products: bool = True) -> None:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
-        self._products = _products_for(f, self.device)
+        self._products = _products_for(f, self.device) if own_products else nullcontext()
         self._settle_layout(y[:4])
         self.chunk = chunk or self._choose_chunk(y)
 
@@ -89,9 +89,7 @@ class Ready:
         image = y[0].numel() * y.element_size()
         if self.device.type == "cuda":
             needed = 2 * self._peak_of_one(y) + 24 * image  # eagerly and in a graph, each with memory of its own
-            free, _ = torch.cuda.mem_get_info(self.device)
-            free += torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
-            return int(max(1, min(CUDA_CHUNK, free // 2 // needed)))
+            return int(max(1, min(CUDA_CHUNK, free_memory(self.device) // 2 // needed)))
         needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
         most = CPU_CHUNK_CONVOLUTIONS if self._has_convolutions else CPU_CHUNK
         return int(max(1, min(most, _free_cpu_memory() // 2 // needed)))
@@ -106,14 +104,14 @@ class Ready:
 
 
 @contextmanager
-def ready(f: Autoencoder, y: Tensor, chunk: int | None) -> Iterator[Ready]:
+def ready(f: Autoencoder, y: Tensor, chunk: int | None, own_products: bool = True) -> Iterator[Ready]:
     """`f` in eval mode, without gradients, in full precision; its mode and the caller's settings come back."""
     check_observation(y)
     check_dtype(f, y)
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), as_judged(f):
-        yield Ready(f, y, chunk)
+        yield Ready(f, y, chunk, own_products)
 
 
 def products_of(f: Autoencoder) -> str:
