@@ -62,7 +62,7 @@ class Graphs:
         self._pool = torch.cuda.graph_pool_handle()  # shared: one runs at a time, and is done with
 
     def run(self, step: Step, state: Tensor, times: int) -> int:
-        """Take the steps that graphs can take; returns how many. `state` is what a step changes, which returns more."""
+        """Take the steps that graphs can take; returns how many. `state` is what a step changes."""
         size = len(state)
         if not self._usable or times < 2 or size >= self._large:
             return 0
@@ -90,10 +90,11 @@ class Graphs:
                 return 1
             taken = 1
         before = state.clone()
-        if self._keeps_busy(step):
+        returned, busy = self._keeps_busy(step)
+        if busy:
             self._large = min(self._large, len(state))
         else:
-            self._capture(step, state, before)
+            self._capture(step, state, before, returned)
         return taken + 1
 
     def _try(self, step: Step, state: Tensor) -> bool:
@@ -108,25 +109,26 @@ class Graphs:
             step()
         return self._usable
 
-    def _keeps_busy(self, step: Step) -> bool:
-        """Take a step; whether the device works on it for long after the host has launched it all."""
+    def _keeps_busy(self, step: Step) -> tuple[Tensor, bool]:
+        """What a step returns, and whether the device works on it for long after the host has launched it all."""
         torch.cuda.current_stream(self._device).synchronize()
         began = time.perf_counter()
         with self._aside():
-            step()
+            returned = step()
         launched = time.perf_counter()
         self._stream.synchronize()
-        return launched - began < LAUNCHING * (time.perf_counter() - began)
+        return returned, launched - began < LAUNCHING * (time.perf_counter() - began)
 
-    def _capture(self, step: Step, state: Tensor, before: Tensor) -> None:
-        """Capture the step from `before` to `state` and take it again: only a graph with the same outcome is kept."""
+    def _capture(self, step: Step, state: Tensor, before: Tensor, expected: Tensor) -> None:
+        """Capture the step from `before` to `state` and take it again: only a graph with the same outcome is kept, and
+        that returns what is `expected`."""
         after = state.clone()
         graph = torch.cuda.CUDAGraph()
         try:
             returned = self._record(graph, step)
             state.copy_(before)
             graph.replay()
-            same = torch.equal(_bits(state), _bits(after))
+            same = torch.equal(_bits(state), _bits(after)) and torch.equal(_bits(returned), _bits(expected))
         except RuntimeError as error:
             self._give_up(f"capturing it failed ({error})")
             with suppress(RuntimeError):  # random numbers work again only after a capture has ended well
@@ -180,4 +182,4 @@ class NoWaiting(TorchDispatchMode):
 
 
 def _bits(values: Tensor) -> Tensor:
-    return values.view(torch.uint8)  # equal also where not a number
+    return values.contiguous().view(torch.uint8)  # equal also where not a number

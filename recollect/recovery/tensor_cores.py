@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.forward_ad import unpack_dual
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -28,21 +29,28 @@ BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's prog
 FEWEST_CHANNELS = 16  # fewer leave most of a chunk empty: the library is as fast
 IN_WORDS = "float32 on tensor cores: three TF32 products, sums of 32 terms"  # in records
 LARGEST = 2**31  # values that the kernel cannot count any more
-TRIED = ((80, 8), (80, 48), (300, 128))  # rows and columns of first products, one for each width of a tile
+MOST_TILES = 65_535  # side by side
+TRIED = [((2, 6, 7, 48), (columns, 48, 3, 3)) for columns in (8, 48)]  # x and weight of first products, ...
+TRIED.append(((9, 6, 7, 48), (128, 48, 3, 3)))  # ... one for each width of a tile
 
 note = logging.getLogger(__name__).info
 
 
 def exact_products(modules: Iterable[nn.Module], device: torch.device) -> AbstractContextManager[Any]:
     """Inside, layers among these run on tensor cores where that can be had; else a word says why not."""
-    weights = [m.weight for m in modules if isinstance(m, (nn.Linear, nn.Conv2d))]
-    weights = [w for w in weights if isinstance(w, nn.Parameter) and w.dtype == torch.float32 and w.device == device]
+    weights = weights_among(modules, device)
     if device.type != "cuda" or not weights:
         return nullcontext()
-    if 2 * sum(w.nbytes for w in weights) > free_memory(device) // 2:
+    if 2 * sum(filled_size(w) * w.element_size() for w in weights) > free_memory(device) // 2:
         note("Products run in the library: the weights twice more would fill the device's memory.")
         return nullcontext()
     return TensorCores(weights, device, processors_of(device)) if _kernel_works(device) else nullcontext()
+
+
+def weights_among(modules: Iterable[nn.Module], device: torch.device) -> list[Tensor]:
+    """Those of layers that the kernel can run; not of parametrized ones, which make a weight when it is asked for."""
+    named = [m._parameters.get("weight") for m in modules if isinstance(m, (nn.Linear, nn.Conv2d))]
+    return [w for w in named if w is not None and is_plain(w, device) and w.shape[1] >= FEWEST_CHANNELS]
 
 
 def free_memory(device: torch.device) -> int:
@@ -55,12 +63,66 @@ def processors_of(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
+class Call(NamedTuple):
+    """A layer that is applied to x: images x height x width x channels."""
+
+    x: Tensor
+    weight: Tensor
+    bias: Tensor | None
+    stride: int = 1
+    padding: tuple[int, int] = (0, 0)
+
+    @property
+    def outcome(self) -> tuple[int, int, int, int]:
+        """The shape of what comes out: images x down x across x columns."""
+        count, height, width, _ = self.x.shape
+        taps_down, taps_across = self.weight.shape[2:] or (1, 1)
+        down = (height + 2 * self.padding[0] - taps_down) // self.stride + 1
+        across = (width + 2 * self.padding[1] - taps_across) // self.stride + 1
+        return count, down, across, len(self.weight)
+
+    @property
+    def can_be_counted(self) -> bool:
+        values = max(self.x.numel(), math.prod(self.outcome), filled_size(self.weight))
+        return min(self.outcome) > 0 and values < LARGEST and len(self.weight) < NARROW * MOST_TILES
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Call | None:
+    """A call of `functional.linear`; nothing where it is wrong, or a matrix and a vector: libraries do that well."""
+    right = weight.ndim == 2 and x.ndim > 1 and x.shape[-1] == weight.shape[1] and _fits(bias, weight)
+    rows = x.reshape(-1, 1, 1, x.shape[-1]) if right else x
+    return Call(rows, weight, bias) if right and len(rows) > 1 else None
+
+
+def convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Call | None:
+    """A call of `torch.conv2d` with the settings as `nn.Conv2d` gives them; nothing where it is another, or wrong."""
+    right = weight.ndim == x.ndim == 4 and x.shape[1] == weight.shape[1] and _fits(bias, weight)
+    if not right or not is_usual(stride, padding, dilation, groups):
+        return None
+    return Call(x.permute(0, 2, 3, 1), weight, bias, stride[0], padding)
+
+
+def _fits(bias: Tensor | None, weight: Tensor) -> bool:
+    return bias is None or bias.shape == (len(weight),)
+
+
+def is_usual(stride: Any, padding: Any, dilation: Any, groups: Any) -> bool:
+    """Neither dilated nor grouped, as far down as across."""
+    pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in (stride, padding, dilation))
+    return pairs and stride[0] == stride[1] > 0 and min(padding) >= 0 and dilation == (1, 1) and groups == 1
+
+
+LAYERS: dict[Any, Callable[..., Call | None]] = {(functional.linear, 3): linear, (torch.conv2d, 7): convolution}
+
+
 class Packed(NamedTuple):
     """A weight as the kernel reads it: columns x taps down x taps across x channels, these in whole chunks."""
 
     upper: Tensor  # in TF32, and so is the rest
     rest: Tensor
-    of: tuple[int, int]  # the weight's place in memory and its version, which tell whether it is still the same
+    state: tuple[int, int]  # of the weight
 
 
 class Tiling(NamedTuple):
@@ -73,6 +135,8 @@ class TensorCores(TorchFunctionMode):
     """Inside, layers with these weights run in the kernel; all else runs as it is.
 
     Feature maps lie channels last in memory, as the kernel reads them, or `as_given`, for networks that need that.
+    Weights are taken to stay as they are; one that is seen to change runs in the library from then on (a change behind
+    PyTorch's back, through `.data`, is not seen).
     """
 
     def __init__(self, weights: Iterable[Tensor], device: torch.device, processors: int) -> None:
@@ -85,81 +149,48 @@ class TensorCores(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        if not kwargs and func is functional.linear and len(args) == 3 and self._takes(*args, channels_at=-1):
-            return self._linear(*args)
-        if not kwargs and func is torch.conv2d and len(args) == 7 and is_plain(*args[3:]):
-            x, weight, bias, stride, padding = args[:5]
-            if self._takes(x, weight, bias, channels_at=1):
-                return self._convolve(x, weight, bias, stride[0], padding)
-        return func(*args, **(kwargs or {}))
-
-    def _takes(self, x: Tensor, weight: Tensor, bias: Tensor | None, channels_at: int) -> bool:
-        """Whether the kernel gives what the library does; what is wrong in itself is left to the library to say."""
-        if id(weight) not in self._weights or torch.is_grad_enabled() or torch.is_autocast_enabled(self._device.type):
-            return False
-        columns, channels = weight.shape[:2]
-        fits = x.ndim >= weight.ndim and x.shape[channels_at] == channels >= FEWEST_CHANNELS
-        adds = bias is None or (bias.shape == (columns,) and _is_here(bias, self._device))
-        return fits and adds and _is_here(x, self._device) and _is_here(weight, self._device) and x.numel() > 0
-
-    def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        rows = x.reshape(-1, 1, 1, x.shape[-1])
-        if len(rows) == 1:  # a matrix and a vector: libraries do that well
-            return functional.linear(x, weight, bias)
-        out = self._product(rows, weight, bias, 1, (0, 0))
-        return functional.linear(x, weight, bias) if out is None else out.view(*x.shape[:-1], -1)
-
-    def _convolve(
-        self, x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: tuple[int, int]
-    ) -> Tensor:
-        out = self._product(x.permute(0, 2, 3, 1), weight, bias, stride, padding) if x.ndim == 4 else None
-        if out is None:
-            return torch.conv2d(x, weight, bias, stride, padding)
+        read = None if kwargs else LAYERS.get((func, len(args)))
+        call = read(*args) if read and self._are_ours(*args[:3]) else None
+        if call is None or not call.can_be_counted:
+            return func(*args, **(kwargs or {}))
+        out = self._run(call)
+        if read is linear:
+            return out.view(*args[0].shape[:-1], -1)
         out = out.permute(0, 3, 1, 2)
-        return out.contiguous() if self.as_given or len(weight) < FEWEST_CHANNELS else out
+        return out.contiguous() if self.as_given or len(call.weight) < FEWEST_CHANNELS else out
 
-    def _product(
-        self, x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: tuple[int, int]
-    ) -> Tensor | None:
-        """x (images x height x width x channels) through a layer; nothing where it is beyond what the kernel counts."""
-        shape = outcome(x, weight, stride, padding)
-        if min(shape) < 1 or max(x.numel(), math.prod(shape), filled_size(weight)) >= LARGEST:
-            return None
-        bias = x.new_zeros(len(weight)) if bias is None else bias
-        return run_kernel(as_it_lies(x), self._pack(weight), as_it_lies(bias), stride, padding, self._processors)
+    def _are_ours(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+        """A layer that is known, plain values, and nobody who asks for more than these."""
+        asked = torch.is_grad_enabled() or torch.is_autocast_enabled(self._device.type) or torch.compiler.is_compiling()
+        if id(weight) not in self._weights or asked:
+            return False
+        if not all(is_plain(values, self._device) for values in (x, weight, bias) if values is not None):
+            return False
+        packed = self._packed.get(id(weight))
+        if packed and packed.state != state_of(weight):
+            del self._weights[id(weight)]  # what is packed stays: a graph may read it
+            return False
+        return x.numel() > 0
 
-    def _pack(self, weight: Tensor) -> Packed:
-        now, packed = (weight.data_ptr(), weight._version), self._packed.get(id(weight))
-        if packed is None or packed.of != now:
-            packed = self._packed[id(weight)] = pack(weight)
-        return packed
-
-
-def is_plain(stride: Any, padding: Any, dilation: Any, groups: int) -> bool:
-    """Settings of a convolution that the kernel knows, as `nn.Conv2d` gives them."""
-    pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in (stride, padding, dilation))
-    return pairs and stride[0] == stride[1] and dilation == (1, 1) and groups == 1
+    def _run(self, call: Call) -> Tensor:
+        weight, bias = call.weight, call.bias
+        if id(weight) not in self._packed:
+            self._packed[id(weight)] = pack(weight)
+        bias = call.x.new_zeros(len(weight)) if bias is None else as_it_lies(bias)
+        return run_kernel(call._replace(x=as_it_lies(call.x), bias=bias), self._packed[id(weight)], self._processors)
 
 
-def _is_here(x: Tensor, device: torch.device) -> bool:
-    """Plain float32 values on the device: a tensor of `torch.func` has no memory of its own."""
-    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(x)
-    return x.dtype == torch.float32 and x.device == device and not wrapped
+def is_plain(values: Tensor, device: torch.device) -> bool:
+    """Float32 values in the device's memory and nothing else: no subclass, no tensor of `torch.func`, no tangent."""
+    if type(values) not in (Tensor, nn.Parameter) or values.layout != torch.strided or values.is_nested:
+        return False
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(values) or unpack_dual(values).tangent is not None
+    return values.dtype == torch.float32 and values.device == device and not wrapped
 
 
-def as_it_lies(x: Tensor) -> Tensor:
-    """The values as they are, one after another: a negation may be pending."""
-    return x.resolve_neg().contiguous()
-
-
-def outcome(x: Tensor, weight: Tensor, stride: int, padding: tuple[int, int]) -> tuple[int, int, int, int]:
-    """The shape of what a layer makes of x: images x down x across x columns."""
-    count, height, width, _ = x.shape
-    down, across = weight.shape[2:] or (1, 1)
-    return (
-        count, (height + 2 * padding[0] - down) // stride + 1, (width + 2 * padding[1] - across) // stride + 1,
-        len(weight),
-    )  # fmt: skip
+def as_it_lies(values: Tensor) -> Tensor:
+    """As they are, one after another: a negation may be pending."""
+    return values.resolve_neg().contiguous()
 
 
 def filled_size(weight: Tensor) -> int:
@@ -167,16 +198,22 @@ def filled_size(weight: Tensor) -> int:
     return weight.numel() // weight.shape[1] * -(-weight.shape[1] // CHUNK) * CHUNK
 
 
+def state_of(weight: Tensor) -> tuple[int, int]:
+    """Its place in memory and its version, which tell whether it is still the same; in inference mode none is kept."""
+    return weight.data_ptr(), 0 if weight.is_inference() else weight._version
+
+
 def pack(weight: Tensor) -> Packed:
     taps = weight if weight.ndim == 4 else weight[:, :, None, None]
     values = functional.pad(as_it_lies(taps.permute(0, 2, 3, 1)), (0, -weight.shape[1] % CHUNK))
     upper = in_tf32(values)
-    return Packed(upper, in_tf32(values - upper), (weight.data_ptr(), weight._version))
+    return Packed(upper, in_tf32(values - upper), state_of(weight))
 
 
 def in_tf32(x: Tensor) -> Tensor:
-    """Rounded to eleven bits, the nearest: what is left has twelve."""
-    return ((x.view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
+    """Rounded to eleven bits, the nearest: what is left has twelve. What is no number stays so."""
+    rounded = ((x.view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
+    return torch.where(x.isfinite(), rounded, x)
 
 
 def tiling(rows: int, columns: int, chunks: int, processors: int) -> Tiling:
@@ -188,15 +225,14 @@ def tiling(rows: int, columns: int, chunks: int, processors: int) -> Tiling:
     return Tiling(wide, each, -(-chunks // each))
 
 
-def run_kernel(
-    x: Tensor, layer: Packed, bias: Tensor, stride: int, padding: tuple[int, int], processors: int
-) -> Tensor:
-    """x (images x height x width x channels) through a layer."""
+def run_kernel(call: Call, layer: Packed, processors: int) -> Tensor:
+    """What comes out of a call whose values lie one after another."""
     from recollect.recovery.product_kernel import add_up, product
 
+    x, _, bias, stride, padding = call
     _, height, width, channels = x.shape
     columns, taps_down, taps_across, filled = layer.upper.shape
-    count, down, across, _ = outcome(x, layer.upper.permute(0, 3, 1, 2), stride, padding)
+    count, down, across, _ = call.outcome
     rows, chunks = count * down * across, taps_down * taps_across * filled // CHUNK
     wide, each, parts = tiling(rows, columns, chunks, processors)
     sums = x.new_empty(parts, count, down, across, columns)
@@ -219,7 +255,7 @@ def _kernel_works(device: torch.device) -> bool:
         note("Products run in the library: %s has no tensor cores for TF32.", torch.cuda.get_device_name(device))
         return False
     try:
-        right = all(_is_right(device, rows, columns) for rows, columns in TRIED)
+        right = all(_is_right(device, *shapes) for shapes in TRIED)
     except torch.cuda.OutOfMemoryError:
         raise  # that is not the kernel's, and may be over the next time
     except Exception as error:  # no triton, no compiler, a version of either that cannot: recovery needs none of them
@@ -230,12 +266,13 @@ def _kernel_works(device: torch.device) -> bool:
     return right
 
 
-def _is_right(device: torch.device, rows: int, columns: int) -> bool:
+def _is_right(device: torch.device, of_x: tuple[int, ...], of_weight: tuple[int, ...]) -> bool:
     """Whether a first product has the errors of float32: ten times as large they would be TF32's, or a slip."""
-    draw = torch.Generator(device).manual_seed(0)
+    generator = torch.Generator(device).manual_seed(0)
     x, weight, bias = (
-        torch.randn(*s, device=device, generator=draw) for s in ((rows, 256), (columns, 256), (columns,))
+        torch.randn(shape, device=device, dtype=torch.float32, generator=generator)
+        for shape in (of_x, of_weight, of_weight[:1])
     )
-    out = run_kernel(x[:, None, None], pack(weight), bias, 1, (0, 0), processors_of(device)).view(rows, columns)
-    exact = functional.linear(x.double(), weight.double(), bias.double())
-    return bool((out - exact).abs().max() < 1e-6 * exact.abs().max())
+    out = run_kernel(Call(x, weight, bias, padding=(1, 1)), pack(weight), processors_of(device))
+    exact = functional.conv2d(x.permute(0, 3, 1, 2).double(), weight.double(), bias.double(), padding=1)
+    return bool((out.permute(0, 3, 1, 2) - exact).abs().max() < 1e-6 * exact.abs().max())

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 from recollect import Blind, FullyConnected, UNet, mask
@@ -20,14 +21,16 @@ from recollect.recovery.tensor_cores import (
     IN_WORDS,
     ROWS,
     SHORTEST,
+    Call,
     Packed,
     TensorCores,
     exact_products,
     filled_size,
     in_tf32,
-    is_plain,
+    is_usual,
     pack,
     tiling,
+    weights_among,
 )
 
 gpu = pytest.mark.gpu
@@ -84,24 +87,28 @@ def test_few_images_get_parts_and_many_wide_tiles() -> None:
         (((1, 2), (1, 1), (1, 1), 1), False),
         (((1, 1), "same", (1, 1), 1), False),
         (((1, 1), (1,), (1, 1), 1), False),
+        (((1, 1), (-1, 0), (1, 1), 1), False),
+        (((0, 0), (1, 1), (1, 1), 1), False),
         ((1, 1, 1, 1), False),
         (((1, 1), (1, 1), (2, 2), 1), False),
         (((1, 1), (1, 1), (1, 1), 4), False),
     ],
 )
 def test_other_convolutions_are_left_to_the_library(settings: tuple, known: bool) -> None:
-    assert is_plain(*settings) is known
+    assert is_usual(*settings) is known
 
 
-def by_hand(x: Tensor, layer: Packed, bias: Tensor, stride: int, padding: tuple[int, int], processors: int) -> Tensor:
+def by_hand(call: Call, layer: Packed, processors: int) -> Tensor:
     """What the kernel computes, for any device: it is given values that lie one after another, and no more."""
-    assert x.is_contiguous()
-    assert not x.is_neg()
-    assert bias.is_contiguous()
-    assert not bias.is_neg()
+    x, _, bias, stride, padding = call
+    assert bias is not None
+    for values in (x, bias, layer.upper, layer.rest):
+        assert values.is_contiguous()
+        assert not values.is_neg()
     assert processors == 4
     whole = (layer.upper.double() + layer.rest.double()).permute(0, 3, 1, 2)[:, : x.shape[3]]
     out = functional.conv2d(x.permute(0, 3, 1, 2).double(), whole, bias.double(), stride, padding)
+    assert tuple(out.permute(0, 2, 3, 1).shape) == call.outcome
     return out.permute(0, 2, 3, 1).float().contiguous()
 
 
@@ -119,8 +126,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def on_a_cpu(*modules: nn.Module) -> TensorCores:
-    weights = [m.weight for m in modules if isinstance(m, (nn.Linear, nn.Conv2d))]
-    return TensorCores(weights, CPU, 4)  # type: ignore[arg-type]
+    return TensorCores(weights_among(modules, CPU), CPU, 4)
 
 
 TAKEN: dict[str, tuple[nn.Module, Tensor]] = {
@@ -205,7 +211,56 @@ def test_so_are_autocast_and_the_transforms_of_torch_func(calls: list[int]) -> N
         torch.func.vmap(layer)(x)
         with torch.autocast("cpu"):
             layer(x)
+        with forward_ad.dual_level():
+            through = layer(forward_ad.make_dual(x, torch.ones_like(x)))
+            assert forward_ad.unpack_dual(through).tangent is not None
     assert not calls
+
+
+class Marked(Tensor):
+    """A subclass, which may have a linear layer of its own."""
+
+
+class Named(nn.Parameter):
+    pass
+
+
+def test_so_are_subclasses_sparse_and_nested_tensors(calls: list[int]) -> None:
+    layer, own = nn.Linear(40, 40), nn.Linear(40, 40)
+    own.weight = Named(torch.rand(40, 40))
+    with torch.no_grad(), on_a_cpu(layer, own):
+        assert type(layer(torch.rand(9, 40).as_subclass(Marked))) is Marked
+        own(torch.rand(9, 40))
+        functional.linear(torch.rand(9, 40).to_sparse(), layer.weight, None)
+        layer(torch.nested.nested_tensor([torch.rand(3, 40), torch.rand(2, 40)], layout=torch.jagged))
+    assert not calls
+
+
+def test_weights_of_the_wrong_kind_of_layer_are_left_to_the_library_to_refuse(calls: list[int]) -> None:
+    dense, spatial = nn.Linear(40, 24), nn.Conv2d(40, 24, 1)
+    with torch.no_grad(), on_a_cpu(dense, spatial):
+        with pytest.raises(RuntimeError):
+            functional.linear(torch.rand(9, 40), spatial.weight, None)
+        with pytest.raises(RuntimeError):
+            torch.conv2d(torch.rand(2, 40, 6, 6), dense.weight, None, (1, 1), (0, 0), (1, 1), 1)
+    assert not calls
+
+
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, -1])
+def test_a_weight_that_is_no_number_stays_so(bits: int, calls: list[int]) -> None:
+    layer = nn.Linear(40, 24)
+    with torch.no_grad(), on_a_cpu(layer):
+        layer.weight[5, 7] = torch.tensor([bits], dtype=torch.int32).view(torch.float32)
+        assert layer(torch.rand(9, 40)).isnan().any(0).nonzero().tolist() == [[5]]
+    assert calls
+
+
+def test_looking_for_weights_changes_no_network() -> None:
+    """The weight of a parametrized layer is made when it is asked for, which may move what it is made from."""
+    f = nn.utils.parametrizations.spectral_norm(nn.Linear(40, 40))
+    before = f.parametrizations.weight[0]._u.clone()
+    products_of(f)
+    assert torch.equal(f.parametrizations.weight[0]._u, before)
 
 
 @pytest.mark.parametrize("bias", [torch.rand(24, 2)[:, 0], torch.rand(1).expand(24), torch.rand(1)])
@@ -217,19 +272,35 @@ def test_biases_of_all_kinds(bias: Tensor, calls: list[int]) -> None:
     assert len(calls) == (bias.shape == (24,))
 
 
-def test_a_weight_is_packed_once_and_again_when_it_has_changed(calls: list[int]) -> None:
+def test_a_weight_is_packed_once_however_its_bias_changes(calls: list[int]) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40)
     products = on_a_cpu(layer)
     with torch.no_grad(), products:
-        functional.linear(x, layer.weight, torch.rand(24))
-        packed = products._packed[id(layer.weight)]
-        functional.linear(x, layer.weight, torch.rand(24))  # a bias that is made anew each time
-        assert products._packed == {id(layer.weight): packed}
-        layer.weight.mul_(2)
-        assert torch.allclose(layer(x), x @ layer.weight.T + layer.bias, atol=1e-5)
-        layer.weight.data = torch.rand(24, 40)
-        assert torch.allclose(layer(x), x @ layer.weight.T + layer.bias, atol=1e-4)
-    assert len(calls) == 4
+        for _ in range(3):
+            bias = torch.rand(24)
+            ours = functional.linear(x, layer.weight, bias)
+            assert torch.allclose(ours, x @ layer.weight.T + bias, atol=1e-5)
+    assert len(products._packed) == 1
+    assert len(calls) == 3
+
+
+def test_a_weight_that_changes_is_left_to_the_library_from_then_on(calls: list[int]) -> None:
+    one, two, x = nn.Linear(40, 40), nn.Linear(40, 40), torch.rand(9, 40)
+    with torch.no_grad(), on_a_cpu(one, two):
+        two(one(x))
+        one.weight.mul_(2)
+        two.weight.data = torch.rand(40, 40)
+        for layer in (one, two, one, two):
+            assert torch.allclose(layer(x), x @ layer.weight.T + layer.bias, atol=1e-4)
+    assert len(calls) == 2
+
+
+def test_weights_made_in_inference_mode(calls: list[int]) -> None:
+    with torch.inference_mode():
+        layer, x = nn.Linear(40, 24), torch.rand(9, 40)
+        with on_a_cpu(layer):
+            assert torch.allclose(layer(x), x @ layer.weight.T + layer.bias, atol=1e-5)
+    assert calls
 
 
 def test_what_cannot_be_counted_is_left_to_the_library(calls: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,8 +454,9 @@ def test_float64_networks_run_as_they_are() -> None:
 def test_values_that_are_no_numbers_stay_so() -> None:
     x = torch.ones(64, 128, device="cuda")
     x[3, 5], x[7, 9] = torch.nan, torch.inf
+    x[9, 1] = torch.tensor([0x7FFFFFFF], dtype=torch.int32).view(torch.float32)  # as GPUs make it
     bad = ~torch.isfinite(through(nn.Linear(128, 64).cuda(), x)).all(1)
-    assert bad.nonzero()[:, 0].tolist() == [3, 7]
+    assert bad.nonzero()[:, 0].tolist() == [3, 7, 9]
 
 
 @gpu
@@ -417,10 +489,10 @@ def test_what_is_recovered_is_the_same_but_for_rounding(network: str, monkeypatc
 def test_without_the_kernel_recovery_goes_on_with_a_word(
     trouble: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(x: Tensor, layer: Packed, *_: object) -> Tensor:
+    def broken(call: Call, *_: object) -> Tensor:
         if trouble == "fails":
             raise RuntimeError("there is no compiler")
-        return x.new_zeros(len(x), 1, 1, len(layer.upper))
+        return call.x.new_zeros(call.outcome)
 
     caplog.set_level(logging.INFO, logger=tensor_cores.__name__)
     monkeypatch.setattr(tensor_cores, "run_kernel", broken)
