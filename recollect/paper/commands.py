@@ -49,11 +49,14 @@ class Options:
         if self.data and not Path(self.data).is_dir():
             raise InputError(f"There is no folder {self.data}; --data is the folder that holds the real data sets.")
         place = choose_device(None if self.on else self.device)
-        return Bench(Results(self.results / self.scale), self.work / self.scale, self.data, place)
+        name = self.sizes.name
+        return Bench(Results(self.results / name), self.work / name, self.data, place)
 
 
 def run_command(names: str, options: Options, only: Sequence[str] = (), max_seconds: float | None = None) -> int:
     """Compute what has no record yet; 0 when all is there, 1 when the time was over before."""
+    if max_seconds is not None and not max_seconds > 0:
+        raise InputError(f"--max-seconds is a number of seconds, more than 0; got {max_seconds:g}.")
     budget = Budget() if max_seconds is None else Budget(max_seconds)
     chosen, scale, bench = experiments_named(names), options.sizes, options.bench
     if options.on is None:

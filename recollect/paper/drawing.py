@@ -34,11 +34,12 @@ class Axis:
     label: str
     limits: tuple[float, float]
     log: bool = False
+    least: float = -np.inf  # what lies below is drawn here, at the edge
 
 
 LOSS = Axis("train loss", (2e-4, 4e-9), log=True)  # falling to the right, as in the paper
 PERCENT = Axis("recovered, %", (-4, 104))
-DECIBEL = Axis("PSNR, dB", (0, 110))
+DECIBEL = Axis("PSNR, dB", (-4, 110), least=0)
 
 
 def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: Axis, y: Axis) -> Figure:
@@ -115,9 +116,10 @@ def _draw_panel(place: Axes, panel: Panel, x: Axis, y: Axis) -> None:
         colour, marker, dashes, words = STYLES[method]
         at = [dot.x for dot in dots]
         every = max(1, len(dots) // 8)
-        place.fill_between(at, [d.low for d in dots], [d.high for d in dots], color=colour, alpha=0.14, linewidth=0)
+        low, middle, high = (np.maximum([getattr(d, value) for d in dots], y.least) for value in ("low", "y", "high"))
+        place.fill_between(at, low, high, color=colour, alpha=0.14, linewidth=0)
         place.plot(
-            at, [d.y for d in dots], color=colour, marker=marker, markevery=every, markersize=3.2, linewidth=1.2,
+            at, middle, color=colour, marker=marker, markevery=every, markersize=3.2, linewidth=1.2,
             linestyle=dashes, label=words,
         )  # fmt: skip
     place.set_xscale("log" if x.log else "linear")

@@ -8,7 +8,7 @@ from recollect.paper.perfect_fit import EVERY
 from recollect.paper.plan import Cell, Fit
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
-from recollect.paper.tables import against_paper
+from recollect.paper.tables import against_paper, order_holds
 from recollect.scoring import APPROXIMATE
 
 CHECKED = ("blind", "known", "refined")  # on images that were not trained on too
@@ -29,4 +29,5 @@ def cells_of(
 
 def table_of(results: Results, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]]) -> str:
     rates = against_paper(results, cells, paper, APPROXIMATE)
-    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}"
+    order = order_holds(results, cells, APPROXIMATE)
+    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}\n{order}"

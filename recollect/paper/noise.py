@@ -10,7 +10,7 @@ from recollect.paper.perfect_fit import EVERY
 from recollect.paper.plan import Cell, Fit
 from recollect.paper.results import Results
 from recollect.paper.scales import Scale
-from recollect.paper.tables import markdown, network_name, percent
+from recollect.paper.tables import markdown, network_name, order_holds, percent
 from recollect.scoring import ACCURATE, APPROXIMATE
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def figures(scale: Scale, results: Results) -> dict[str, Figure]:
     columns = [f"{network_name(fit)}, {fit.optimizer}" for fit in fits(scale)]
     return {
         f"noise-{name}": grid_figure(
-            {name: [against_loss(results, [c for c in cells(scale) if c.fit == fit], read) for fit in fits(scale)]},
+            {"": [against_loss(results, [c for c in cells(scale) if c.fit == fit], read) for fit in fits(scale)]},
             columns, LOSS, y,
         )
         for name, (read, y) in readings.items()
@@ -62,7 +62,9 @@ def table(scale: Scale, results: Results) -> str:
                 rates = percent(score.accurate), percent(score.approximate, interval=True), f"{score.mean_psnr:.1f}"
                 rows.append([network_name(fit), fit.optimizer, cell.method, *rates])
     titles = ["network", "optimizer", "method", "accurate, %", "approximate, %", "PSNR, dB"]
-    return f"Noise of {NOISE} on mask {scale.masks[0]}, at the last train loss:\n\n{markdown(titles, rows)}"
+    head = f"Noise of {NOISE} on mask {scale.masks[0]}, at the last train loss:\n\n{markdown(titles, rows)}"
+    order = {"Accurately": ACCURATE, "Approximately": APPROXIMATE}
+    return head + "".join(f"\n{word}: {order_holds(results, cells(scale), t)}" for word, t in order.items())
 
 
 EXPERIMENT = Experiment(

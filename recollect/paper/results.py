@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from recollect.errors import InputError
 from recollect.paper.plan import Cell, Fit
 from recollect.records import PACKED, Record, read_json, read_record, write_json, write_record
 
@@ -20,7 +21,10 @@ class Results:
     def find(self, cell: Cell) -> Record | None:
         """The record of a cell; a damaged one is told, never quietly computed again."""
         path = self._cell_path(cell)
-        return read_record(path) if path.exists() else None
+        try:
+            return read_record(path) if path.exists() else None
+        except InputError as error:
+            raise InputError(f"{str(error).removesuffix('.')}; without it the cell is measured again.") from None
 
     def has(self, cell: Cell) -> bool:
         return self._cell_path(cell).exists()

@@ -64,7 +64,10 @@ def what_is_missing(bench: Bench, fits: Iterable[Fit]) -> list[str]:
 
 
 def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] = ()) -> dict[Fit, list[Cell]]:
-    """The cells by their training, each once, however many experiments share it."""
+    """The cells by their training, each once, however many experiments share it; each pattern must fit something."""
+    if len(only) > 1:
+        for pattern in only:
+            gather(experiments, scale, [pattern])
     work: dict[Fit, dict[Cell, None]] = {}
     for experiment in experiments:
         for fit in experiment.fits(scale):

@@ -77,6 +77,7 @@ SMALL = Scale(
 )
 SMALL_REAL = replace(  # the same sizes with real data, where --data says where it is
     SMALL,
+    name="small-real",
     few={"fc10": _tiny(24, "count=24&size=12"), "fc20": _tiny(24, "count=24&size=12"), "unet": _svhn(6)},
     many={"fc20": _tiny(60, "count=60&size=12"), "unet": _cifar(30)},
 )

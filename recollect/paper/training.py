@@ -49,9 +49,13 @@ def _parts_table(trainings: Iterable[Mapping[str, Any]], records: Iterable[Recor
         for part in sorted({*trained, *measured})
         for cells in [measured.get(part, [])]
     ]
-    cells = [seconds for some in measured.values() for seconds in some]
-    total = ["all", "", f"{sum(trained.values()):.0f} s", str(len(cells)), f"{sum(cells):.0f} s"]
-    return markdown(["part", "on", "training", "cells", "their seconds"], [*rows, total])
+    totals = [
+        ["all", place, f"{sum(s for (_, on), s in trained.items() if on == place):.0f} s", str(len(cells)),
+         f"{sum(cells):.0f} s"]
+        for place in sorted({place for _, place in (*trained, *measured)})
+        for cells in [[s for (_, on), some in measured.items() if on == place for s in some]]
+    ]  # fmt: skip
+    return markdown(["part", "on", "training", "cells", "their seconds"], [*rows, *totals])
 
 
 EXPERIMENT = Experiment(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.paper.commands import main
+from recollect.paper.commands import Options, main
 from tests.cli.running import here
 
 ROOT = Path(__file__).parents[2]
@@ -16,6 +16,7 @@ MISTAKES = [
     (["run", "accurate", "--scale", "full"], "say where it is with --data DIR"),
     (["run", "accurate", "--data", "not/there"], "There is no folder not/there"),
     (["run", "accurate", "--only", "fc99"], "Nothing fits --only fc99. The trainings are fc10-lrelu-adam-photos24, "),
+    (["run", "accurate", "--max-seconds", "-3"], "--max-seconds is a number of seconds, more than 0; got -3."),
     (["run", "accurate", "--device", "abacus"], "The device abacus cannot be used"),
 ]
 
@@ -37,6 +38,12 @@ def test_a_mistake_is_one_sentence(
         result = here("paper", *arguments)
         assert result.exit_code == 2
         assert sentence in result.output
+
+
+def test_real_data_at_the_small_scale_has_records_of_its_own(tmp_path: Path) -> None:
+    own = Options(data=str(tmp_path)).bench
+    assert own.results.folder.name == own.work.name == "small-real"
+    assert Options().bench.results.folder.name == "small"
 
 
 def test_the_list_tells_every_experiment_and_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,6 +190,8 @@ def test_only_what_is_asked_for(tmp_path: Path) -> None:
     assert len(gather([experiment()], SMALL, ["fc3-lrelu-adam"])[FIT]) == 12
     with pytest.raises(InputError, match="Nothing fits --only unet"):
         gather([experiment()], SMALL, ["unet"])
+    with pytest.raises(InputError, match="Nothing fits --only unet"):
+        gather([experiment()], SMALL, ["1e-03*dust", "unet"])
 
 
 def test_a_damaged_record_is_named_and_not_computed_over(tmp_path: Path) -> None:
@@ -197,7 +199,7 @@ def test_a_damaged_record_is_named_and_not_computed_over(tmp_path: Path) -> None
     path = sorted((tmp_path / "results" / "cells").iterdir())[0]
     for damage in (b"", path.read_bytes()[:40], b"no gzip"):
         path.write_bytes(damage)
-        with pytest.raises(InputError, match=path.name):
+        with pytest.raises(InputError, match=f"{path.name}.*; without it the cell is measured again"):
             lines_of(tmp_path)
         assert path.read_bytes() == damage
 
