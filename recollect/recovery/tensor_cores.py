@@ -38,8 +38,8 @@ note = logging.getLogger(__name__).info
 
 def exact_products(modules: Iterable[nn.Module], device: torch.device) -> AbstractContextManager[Any]:
     """Inside, layers among these run on tensor cores where that can be had; else a word says why not."""
-    weights = weights_among(modules, device)
-    if device.type != "cuda" or not weights:
+    weights = weights_among(modules, device) if device.type == "cuda" else []
+    if not weights:
         return nullcontext()
     if 2 * sum(filled_size(w) * w.element_size() for w in weights) > free_memory(device) // 2:
         note("Products run in the library: the weights twice more would fill the device's memory.")
