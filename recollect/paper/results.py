@@ -21,10 +21,17 @@ class Results:
     def find(self, cell: Cell) -> Record | None:
         """The record of a cell; a damaged one is told, never quietly computed again."""
         path = self._cell_path(cell)
+        if not path.exists():
+            return None
         try:
-            return read_record(path) if path.exists() else None
+            record = read_record(path)
         except InputError as error:
             raise InputError(f"{str(error).removesuffix('.')}; without it the cell is measured again.") from None
+        if path.name != f"{record.key}{PACKED}":
+            raise InputError(
+                f"{path} is the record of another cell, {record.key}; without it this one is measured again."
+            )
+        return record
 
     def has(self, cell: Cell) -> bool:
         return self._cell_path(cell).exists()

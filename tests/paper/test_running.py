@@ -204,6 +204,14 @@ def test_a_damaged_record_is_named_and_not_computed_over(tmp_path: Path) -> None
         assert path.read_bytes() == damage
 
 
+def test_the_record_of_another_cell_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    lines_of(tmp_path)
+    one, other = sorted((tmp_path / "results" / "cells").iterdir())[:2]
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(InputError, match=f"{one.name} is the record of another cell"):
+        lines_of(tmp_path)
+
+
 PROGRAM = """
     import sys
     {before}
