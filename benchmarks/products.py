@@ -20,16 +20,15 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from measuring import one_call, quickest_call, timed
+from measuring import one_call, quickest_call, table, timed
 from recovery import CASES, prepare
 from torch import Tensor, nn
 
-from recollect import Blind, Images, InputError, Recovery, Refined, mask, observe
+from recollect import Blind, Images, InputError, Recovery, Refined, Score, mask, observe
 from recollect.precision import as_judged, check_device
 from recollect.records import provenance, read_json, write_json
 from recollect.recovery import tensor_cores
 from recollect.recovery.running import products_of, ready
-from recollect.scoring import mse
 
 BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256)}
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -115,7 +114,7 @@ def recoveries(name: str, images: Images, f: nn.Module, kind: str) -> dict[str, 
     with by_the_library():
         library, library_seconds = run()
     truth = images.pixels.to(y)
-    psnr = [-10 * mse(r.estimate, truth).log10() for r in (library, ours)]
+    psnr = [Score.of(r.estimate, truth).psnr for r in (library, ours)]
     both = (psnr[0] > 60) & (psnr[1] > 60)
     gain = (psnr[1] - psnr[0])[both].double()
     return {
@@ -126,33 +125,35 @@ def recoveries(name: str, images: Images, f: nn.Module, kind: str) -> dict[str, 
 
 
 def tables(results: dict[str, Any]) -> str:
-    lines = [f"{results['device']}; {results['products']}; torch {results['versions']['torch']}; {results['date']}"]
-    lines += [
-        "",
-        "| network | products | error against float64 | the largest | bias |",
-        "| --- | --- | --- | --- | --- |",
+    head = f"{results['device']}; {results['products']}; torch {results['versions']['torch']}; {results['date']}"
+    cases = results["cases"].items()
+    exact = [
+        [name, kind, *(f"{e[what]:.1e}" for what in ("mean", "largest", "bias"))]
+        for name, case in cases
+        for kind, e in case["errors"].items()
     ]
-    for name, case in results["cases"].items():
-        for kind, e in case["errors"].items():
-            lines.append(f"| {name} | {kind} | {e['mean']:.1e} | {e['largest']:.1e} | {e['bias']:.1e} |")
-    lines += ["", "| network | images | library, ms | ours, ms |", "| --- | --- | --- | --- |"]
-    for name, case in results["cases"].items():
-        for size, t in case["times"].items():
-            lines.append(f"| {name} | {size} | {1e3 * t['library']:.3f} | {1e3 * t['ours']:.3f} |")
-    lines += [
-        "",
-        "| network | method | seconds, library / ours | median PSNR, dB | gain of an image in dB, quantiles |",
+    fast = [
+        [name, size, *(f"{1e3 * t[kind]:.3f}" for kind in ("library", "ours"))]
+        for name, case in cases
+        for size, t in case["times"].items()
     ]
-    lines.append("| --- | --- | --- | --- | --- |")
-    for name, case in results["cases"].items():
-        for kind, r in case["recoveries"].items():
-            s, p, gain = r["seconds"], r["median_psnr"], r["gain_in_db"] or {}
-            spread = ", ".join(f"{q}: {v:+.3f}" for q, v in gain.items())
-            lines.append(
-                f"| {name} | {kind} | {s['library']:.2f} / {s['ours']:.2f} | {p['library']:.2f} / {p['ours']:.2f} "
-                f"| {spread} ({r['found_by_both']} of {r['images']}) |"
-            )
-    return "\n".join(lines)
+    found = [[name, kind, *recovery_row(r)] for name, case in cases for kind, r in case["recoveries"].items()]
+    return "\n\n".join([
+        head,
+        table(["network", "products", "error against float64", "the largest", "bias"], exact),
+        table(["network", "images", "library, ms", "ours, ms"], fast),
+        table(["network", "method", "seconds, library / ours", "median PSNR, dB", "gain of an image in dB"], found),
+    ])  # fmt: skip
+
+
+def recovery_row(r: dict[str, Any]) -> list[str]:
+    """Library and ours side by side, and quantiles of what an image gains."""
+    s, p, gain = r["seconds"], r["median_psnr"], r["gain_in_db"] or {}
+    spread = ", ".join(f"{q}: {v:+.3f}" for q, v in gain.items())
+    return [
+        f"{s['library']:.2f} / {s['ours']:.2f}", f"{p['library']:.2f} / {p['ours']:.2f}",
+        f"{spread} ({r['found_by_both']} of {r['images']})",
+    ]  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Graphs:
     def forget(self) -> None:
         """Drop all graphs, for one because the buffers have moved."""
         self._graphs: dict[int, Captured] = {}
-        self._pool = torch.cuda.graph_pool_handle()  # shared: one runs at a time, and is done with
+        self._pool = torch.cuda.graph_pool_handle()  # shared: what one has returned is used before another runs
 
     def run(self, step: Step, state: Tensor, times: int) -> int:
         """Take the steps that graphs can take; returns how many. `state` is what a step changes."""

@@ -19,7 +19,7 @@ from torch.autograd.forward_ad import unpack_dual
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-CHUNK = 32  # as in the kernel
+CHUNK = 32  # terms that tensor cores add up, before float32 does
 ROWS = 64  # of a tile: fewer images take as long
 NARROW, WIDE = 64, 128  # columns of a tile of few rows and of many
 MANY_ROWS = 256
@@ -83,8 +83,9 @@ class Call(NamedTuple):
 
     @property
     def can_be_counted(self) -> bool:
-        values = max(self.x.numel(), math.prod(self.outcome), filled_size(self.weight))
-        return min(self.outcome) > 0 and values < LARGEST and len(self.weight) < NARROW * MOST_TILES
+        outcome = self.outcome
+        values = max(self.x.numel(), math.prod(outcome), filled_size(self.weight))
+        return min(outcome) > 0 and values < LARGEST and len(self.weight) < NARROW * MOST_TILES
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Call | None:
