@@ -15,14 +15,19 @@ from recollect.recovery.streams import side_streams
 Rows = TypeVar("Rows", bound=PerImage)
 
 
+LOT = 256  # rows that leave a GPU together: the device waits while the host sends them on their way
+
+
 class Leaving(Generic[Rows]):
-    """Gathers rows in the places of their images; one lot is on its way at a time, so memory stays bounded."""
+    """Gathers rows in the places of their images. From a GPU they leave in lots, one at a time, so memory stays
+    bounded."""
 
     def __init__(self, count: int, device: torch.device) -> None:
         self._count = count
         self._outcome: Rows | None = None
         self._aside = ThreadPoolExecutor(1) if device.type == "cuda" else None
         self._stream = side_streams(device).leaving if self._aside else None
+        self._waiting: list[tuple[Tensor, Rows]] = []
         self._underway: Future[None] | None = None
 
     def __enter__(self) -> Self:
@@ -34,18 +39,31 @@ class Leaving(Generic[Rows]):
 
     def put(self, index: Tensor, rows: Rows) -> None:
         """Have these rows taken to the places `index`."""
-        if self._aside is None or self._stream is None:
+        if self._aside is None:
             self._write(index, rows)
             return
-        self._wait()
-        self._stream.wait_stream(torch.cuda.current_stream(index.device))
-        self._underway = self._aside.submit(self._write_aside, index, rows)
+        self._waiting.append((index, rows))
+        if sum(len(index) for index, _ in self._waiting) >= LOT:
+            self._send()
 
     def all(self) -> Rows:
         """Every row, in order, on the host."""
+        if self._waiting:
+            self._send()
         self._wait()
         assert self._outcome is not None
         return self._outcome
+
+    def _send(self) -> None:
+        """Those that wait, on a stream and a thread of their own."""
+        assert self._aside is not None
+        assert self._stream is not None
+        places, lots = zip(*self._waiting, strict=True)
+        index, rows = torch.cat(places), type(lots[0]).join(lots)
+        self._waiting = []
+        self._wait()
+        self._stream.wait_stream(torch.cuda.current_stream(index.device))
+        self._underway = self._aside.submit(self._write_aside, index, rows)
 
     def _wait(self) -> None:
         if self._underway:

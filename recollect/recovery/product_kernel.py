@@ -1,4 +1,4 @@
-"""The product behind `tensor_cores.py`, for a GPU: linear layers, and convolutions as products with shifted images.
+"""The product behind `products.py`, for a GPU: linear layers, and convolutions as products with shifted images.
 
 Each factor is the sum of two TF32 numbers, and the product of the two small ones is left out: that and what the two
 cannot hold is about twice what float32 rounds off a product. Tensor cores cut off what a sum cannot hold, always with
@@ -22,6 +22,8 @@ def product(
     weight_rest,  # ... and what is left
     bias,
     out,  # parts x rows x columns; a row is a pixel of an image, or an image of one pixel
+    activated,  # the same of `out` after a leaky ReLU with this ...
+    slope,
     rows,
     columns,
     channels,
@@ -38,27 +40,33 @@ def product(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     CHUNK: tl.constexpr,
+    FLAT: tl.constexpr,  # images of one pixel and one tap: all that is about places is left out
+    ACTIVATE: tl.constexpr,  # ... where that is wanted
 ):
     """A tile of the outcome, over one part of the sum."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     part = tl.program_id(2)
-    top = row // rows_across % rows_down * stride - padding_down
-    left = row % rows_across * stride - padding_across
-    corner = (row // (rows_across * rows_down) * height + top) * width + left
     term = tl.arange(0, CHUNK)
-    chunks_a_tap = (channels + CHUNK - 1) // CHUNK
+    if not FLAT:
+        top = row // rows_across % rows_down * stride - padding_down
+        left = row % rows_across * stride - padding_across
+        corner = (row // (rows_across * rows_down) * height + top) * width + left
+        chunks_a_tap = (channels + CHUNK - 1) // CHUNK
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     if part == 0:
         total += tl.load(bias + column, mask=column < columns, other=0.0)[None, :]
     for chunk in range(part * chunks_each, tl.minimum((part + 1) * chunks_each, chunks)):
-        tap = chunk // chunks_a_tap
-        down, across = tap // taps_across, tap % taps_across
-        channel = chunk % chunks_a_tap * CHUNK + term
-        inside = (top + down >= 0) & (top + down < height) & (left + across >= 0) & (left + across < width)
-        inside = (inside & (row < rows))[:, None] & (channel < channels)[None, :]
-        pixel = corner + down * width + across
-        a = tl.load(x + pixel[:, None] * channels + channel[None, :], mask=inside, other=0.0)
+        inside, pixel = row < rows, row
+        channel = chunk * CHUNK + term
+        if not FLAT:
+            tap = chunk // chunks_a_tap
+            down, across = tap // taps_across, tap % taps_across
+            channel = chunk % chunks_a_tap * CHUNK + term
+            inside &= (top + down >= 0) & (top + down < height) & (left + across >= 0) & (left + across < width)
+            pixel = corner + down * width + across
+        known = inside[:, None] & (channel < channels)[None, :]
+        a = tl.load(x + pixel[:, None] * channels + channel[None, :], mask=known, other=0.0)
         there = column[None, :] * (chunks * CHUNK) + (chunk * CHUNK + term)[:, None]
         b = tl.load(weight + there, mask=(column < columns)[None, :], other=0.0)
         b_rest = tl.load(weight_rest + there, mask=(column < columns)[None, :], other=0.0)
@@ -67,11 +75,16 @@ def product(
         sum_of_chunk = tl.dot(upper, b_rest, sum_of_chunk, input_precision="tf32")
         total += tl.dot(upper, b, sum_of_chunk, input_precision="tf32")
     place = (part * rows + row)[:, None] * columns + column[None, :]
-    tl.store(out + place, total, mask=(row < rows)[:, None] & (column < columns)[None, :])
+    known = (row < rows)[:, None] & (column < columns)[None, :]
+    tl.store(out + place, total, mask=known)
+    if ACTIVATE:
+        tl.store(activated + place, tl.where(total > 0, total, total * slope), mask=known)
 
 
 @triton.jit(do_not_specialize=["size", "parts"])
-def add_up(values, out, size, parts, BLOCK: tl.constexpr, TOGETHER: tl.constexpr):
+def add_up(
+    values, out, activated, slope, size, parts, BLOCK: tl.constexpr, TOGETHER: tl.constexpr, ACTIVATE: tl.constexpr
+):
     """The sum of all parts, each `size` values, in order."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
@@ -80,3 +93,5 @@ def add_up(values, out, size, parts, BLOCK: tl.constexpr, TOGETHER: tl.constexpr
             there = (place < size) & (first + part < parts)
             total += tl.load(values + (first + part) * size + place, mask=there, other=0.0)
     tl.store(out + place, total, mask=place < size)
+    if ACTIVATE:
+        tl.store(activated + place, tl.where(total > 0, total, total * slope), mask=place < size)

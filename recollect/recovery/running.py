@@ -17,8 +17,9 @@ from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.leaving import Leaving
+from recollect.recovery.products import ROWS
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.recovery.tensor_cores import IN_WORDS, ROWS, TensorCores, exact_products, free_memory
+from recollect.recovery.tensor_cores import IN_WORDS, TensorCores, exact_products, free_memory
 
 Autoencoder = Callable[[Tensor], Tensor]
 

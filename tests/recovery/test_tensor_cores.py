@@ -6,99 +6,22 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 
 from recollect import Blind, FullyConnected, UNet, mask
-from recollect.recovery import tensor_cores
+from recollect.recovery import products, tensor_cores
+from recollect.recovery.products import Call, Outcome, Packed
 from recollect.recovery.running import products_of, ready
-from recollect.recovery.tensor_cores import (
-    AT_ONCE,
-    CHUNK,
-    IN_WORDS,
-    ROWS,
-    SHORTEST,
-    Call,
-    Packed,
-    TensorCores,
-    exact_products,
-    filled_size,
-    in_tf32,
-    is_usual,
-    pack,
-    tiling,
-    weights_among,
-)
+from recollect.recovery.tensor_cores import IN_WORDS, TensorCores, exact_products, weights_among
 
 gpu = pytest.mark.gpu
 PROCESSORS = 132
 CPU = torch.device("cpu")
 
 
-@given(st.floats(2.0**-90, 2.0**90, width=32), st.sampled_from([1, -1]))
-def test_a_number_is_the_sum_of_two_in_tf32_but_for_what_float32_rounds(value: float, sign: int) -> None:
-    x = torch.tensor([sign * value])
-    upper = in_tf32(x)
-    rest = x - upper
-    assert (upper.view(torch.int32) & 0x1FFF).item() == 0  # ten bits behind the leading one
-    assert upper.double() + rest.double() == x.double()  # nothing is lost in the difference
-    cut_off = (rest.view(torch.int32) & ~0x1FFF).view(torch.float32)  # what tensor cores see of it
-    assert abs(x.double() - upper.double() - cut_off.double()) <= 2**-22 * abs(x.double())
-
-
-@given(columns=st.integers(1, 5), channels=st.integers(1, 70), taps=st.sampled_from([None, (1, 1), (3, 3), (2, 4)]))
-def test_a_packed_weight_is_the_weight(columns: int, channels: int, taps: tuple[int, int] | None) -> None:
-    weight = torch.randn(columns, channels, *(taps or ()), generator=torch.Generator().manual_seed(channels))
-    packed = pack(weight)
-    assert packed.upper.shape[3] % CHUNK == 0
-    assert packed.upper.numel() == filled_size(weight)
-    for part in packed[:2]:
-        assert not (part.view(torch.int32) & 0x1FFF).any()  # both in TF32
-    whole = (packed.upper.double() + packed.rest.double()).permute(0, 3, 1, 2)
-    expected = (weight if taps else weight[:, :, None, None]).double()
-    assert bool(((whole[:, :channels] - expected).abs() <= 2**-23 * expected.abs()).all())
-    assert not whole[:, channels:].any()
-
-
-@given(rows=st.integers(1, 10**6), columns=st.integers(1, 30_000), chunks=st.integers(1, 1000))
-def test_parts_cover_the_sum_and_can_be_counted(rows: int, columns: int, chunks: int) -> None:
-    wide, each, parts = tiling(rows, columns, chunks, PROCESSORS)
-    assert (parts - 1) * each < chunks <= parts * each
-    if parts > 1:
-        assert each >= SHORTEST
-        assert parts * -(-rows // ROWS) * -(-columns // wide) <= AT_ONCE[wide] * PROCESSORS
-
-
-def test_few_images_get_parts_and_many_wide_tiles() -> None:
-    assert tiling(64, 1024, 12288 // CHUNK, PROCESSORS) == (64, 16, 24)
-    assert tiling(512, 1024, 1024 // CHUNK, PROCESSORS) == (128, 8, 4)
-    assert tiling(4096, 1024, 12288 // CHUNK, PROCESSORS) == (128, 384, 1)
-    assert tiling(1024, 3, 18, PROCESSORS) == (16, 3, 6)
-
-
-@pytest.mark.parametrize(
-    ("settings", "known"),
-    [
-        (((1, 1), (1, 1), (1, 1), 1), True),
-        (((2, 2), (0, 3), (1, 1), 1), True),
-        (((1, 2), (1, 1), (1, 1), 1), False),
-        (((1, 1), "same", (1, 1), 1), False),
-        (((1, 1), (1,), (1, 1), 1), False),
-        (((1, 1), (-1, 0), (1, 1), 1), False),
-        (((0, 0), (1, 1), (1, 1), 1), False),
-        ((1, 1, 1, 1), False),
-        (((1, 1), (1, 1), (2, 2), 1), False),
-        (((1, 1), (1, 1), (1, 1), 4), False),
-    ],
-)
-def test_other_convolutions_are_left_to_the_library(settings: tuple, known: bool) -> None:
-    assert is_usual(*settings) is known
-
-
-def by_hand(call: Call, layer: Packed, processors: int) -> Tensor:
+def by_hand(call: Call, layer: Packed, processors: int, slope: float | None) -> Outcome:
     """What the kernel computes, for any device: it is given values that lie one after another, and no more."""
     x, _, bias, stride, padding = call
     assert bias is not None
@@ -109,7 +32,8 @@ def by_hand(call: Call, layer: Packed, processors: int) -> Tensor:
     whole = (layer.upper.double() + layer.rest.double()).permute(0, 3, 1, 2)[:, : x.shape[3]]
     out = functional.conv2d(x.permute(0, 3, 1, 2).double(), whole, bias.double(), stride, padding)
     assert tuple(out.permute(0, 2, 3, 1).shape) == call.outcome
-    return out.permute(0, 2, 3, 1).float().contiguous()
+    values = out.permute(0, 2, 3, 1).float().contiguous()
+    return Outcome(values, None if slope is None else torch.where(values > 0, values, values * slope))
 
 
 @pytest.fixture
@@ -117,7 +41,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Of the kernel, in whose place there is one for CPUs."""
     made: list[int] = []
 
-    def counted(*args: Any) -> Tensor:
+    def counted(*args: Any) -> Outcome:
         made.append(1)
         return by_hand(*args)
 
@@ -274,13 +198,13 @@ def test_biases_of_all_kinds(bias: Tensor, calls: list[int]) -> None:
 
 def test_a_weight_is_packed_once_however_its_bias_changes(calls: list[int]) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40)
-    products = on_a_cpu(layer)
-    with torch.no_grad(), products:
+    inside = on_a_cpu(layer)
+    with torch.no_grad(), inside:
         for _ in range(3):
             bias = torch.rand(24)
             ours = functional.linear(x, layer.weight, bias)
             assert torch.allclose(ours, x @ layer.weight.T + bias, atol=1e-5)
-    assert len(products._packed) == 1
+    assert len(inside._packed) == 1
     assert len(calls) == 3
 
 
@@ -304,24 +228,124 @@ def test_weights_made_in_inference_mode(calls: list[int]) -> None:
 
 
 def test_what_cannot_be_counted_is_left_to_the_library(calls: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_cores, "LARGEST", 24 * 64)
+    monkeypatch.setattr(products, "LARGEST", 24 * 64)
     layer, x = nn.Linear(40, 24), torch.rand(9, 40)
     with torch.no_grad(), on_a_cpu(layer):
         layer(x)
         assert not calls  # its 40 channels are filled up to 64
-        monkeypatch.setattr(tensor_cores, "LARGEST", 24 * 64 + 1)
+        monkeypatch.setattr(products, "LARGEST", 24 * 64 + 1)
         layer(x)
     assert calls
 
 
 def test_feature_maps_lie_channels_last_unless_asked_otherwise(calls: list[int]) -> None:
     layer, x = nn.Conv2d(20, 30, 3), torch.rand(2, 20, 6, 6)
-    products = on_a_cpu(layer)
-    with torch.no_grad(), products:
+    inside = on_a_cpu(layer)
+    with torch.no_grad(), inside:
         assert layer(x).is_contiguous(memory_format=torch.channels_last)
-        products.as_given = True
+        inside.as_given = True
         assert layer(x).is_contiguous()
     assert len(calls) == 2
+
+
+@pytest.fixture
+def activations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of the library's leaky ReLU, how many there were."""
+    made: list[int] = []
+    plain = torch._C._nn.leaky_relu
+
+    def counted(*args: Any) -> Tensor:
+        made.append(1)
+        return plain(*args)
+
+    monkeypatch.setattr(torch._C._nn, "leaky_relu", counted)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["linear", "tokens", "convolution", "strided", "as given"])
+def test_a_leaky_relu_after_a_layer_is_computed_along_from_the_second_time_on(
+    kind: str, calls: list[int], activations: list[int]
+) -> None:
+    layer, x = TAKEN["convolution" if kind == "as given" else kind]
+    f = nn.Sequential(layer, nn.LeakyReLU(0.2), nn.Tanh())
+    inside = on_a_cpu(layer)
+    inside.as_given = kind == "as given"
+    with torch.no_grad():
+        plain = f(x)
+        activations.clear()
+        with inside:
+            first, second = f(x), f(x)
+    assert len(calls) == 2
+    assert len(activations) == 1
+    assert torch.equal(first, second)
+    assert first.stride() == second.stride()
+    assert torch.allclose(first, plain, atol=1e-5)
+
+
+def test_each_layer_has_the_slope_that_followed_it_last(calls: list[int], activations: list[int]) -> None:
+    one, two, x = nn.Linear(40, 40), nn.Linear(40, 40), torch.rand(9, 40) - 0.5
+    with torch.no_grad(), on_a_cpu(one, two):
+        for round_number, slopes in enumerate([(0.1, 0.2), (0.1, 0.2), (0.1, 0.3), (0.1, 0.3)]):
+            activations.clear()
+            for layer, slope in zip((one, two), slopes, strict=True):
+                expected = functional.linear(x.double(), layer.weight.double(), layer.bias.double())
+                ours = functional.leaky_relu(layer(x), slope)
+                assert torch.allclose(ours.double(), functional.leaky_relu(expected, slope), atol=1e-5)
+            assert len(activations) == 2 + [2, 0, 1, 0][round_number]  # two are of what is expected
+    assert len(calls) == 8
+
+
+@pytest.mark.parametrize("between", ["a write", "a write through data", "a write in numpy", "another tensor"])
+def test_a_leaky_relu_of_anything_else_is_not_the_one_along(between: str, calls: list[int]) -> None:
+    layer, x = nn.Linear(40, 24), torch.rand(9, 40) - 0.5
+
+    def through_layer() -> Tensor:
+        out = layer(x)
+        if between == "a write":
+            torch._C._VariableFunctions.neg_(out)  # type: ignore[attr-defined]
+        elif between == "a write through data":
+            out.data.neg_()
+        elif between == "a write in numpy":
+            out.numpy()[:] *= -1
+        else:
+            out = -out
+        return functional.leaky_relu(out, 0.2)
+
+    with torch.no_grad(), on_a_cpu(layer):
+        for _ in range(2):
+            functional.leaky_relu(layer(x), 0.2)
+        expected = functional.leaky_relu(-(x @ layer.weight.T + layer.bias), 0.2)
+        assert torch.allclose(through_layer(), expected, atol=1e-5)
+    assert len(calls) == 3
+
+
+def test_leaky_relus_in_place_and_in_inference_mode_run_in_the_library(
+    calls: list[int], activations: list[int]
+) -> None:
+    layer, x = nn.Linear(40, 24), torch.rand(9, 40) - 0.5
+    f = nn.Sequential(layer, nn.LeakyReLU(0.2))
+    with torch.no_grad():
+        plain = f(x)
+    for _ in range(2):
+        with torch.inference_mode(), on_a_cpu(layer) as inside:
+            assert torch.allclose(f(x), plain, atol=1e-5)
+            assert torch.allclose(f(x), plain, atol=1e-5)
+        assert inside._latest is None
+    assert len(activations) == 5
+    f[1].inplace = True
+    with torch.no_grad(), on_a_cpu(layer):
+        for _ in range(3):
+            assert torch.allclose(f(x), plain, atol=1e-5)
+    assert len(calls) == 7
+
+
+def test_what_a_layer_returned_is_not_held(calls: list[int]) -> None:
+    layer, x = nn.Linear(40, 24), torch.rand(9, 40)
+    with torch.no_grad(), on_a_cpu(layer) as inside:
+        layer(x)
+        assert inside._latest is not None
+        assert inside._latest.values() is None
+    assert inside._latest is None
 
 
 def test_on_a_cpu_nothing_changes() -> None:
@@ -344,8 +368,8 @@ def error_of(out: Tensor, exact: Tensor) -> float:
 
 
 def through(f: nn.Module, x: Tensor) -> Tensor:
-    with torch.no_grad(), exact_products(f.modules(), x.device) as products:
-        assert isinstance(products, TensorCores)
+    with torch.no_grad(), exact_products(f.modules(), x.device) as inside:
+        assert isinstance(inside, TensorCores)
         return f(x)
 
 
@@ -411,8 +435,7 @@ def test_other_layers_run_as_they_are(layer: nn.Module, shape: tuple[int, ...]) 
     layer, x = layer.cuda(), drawn(*shape)
     with torch.no_grad():
         plain = layer(x)
-        with exact_products(layer.modules(), x.device) as products:
-            assert isinstance(products, TensorCores)
+        with exact_products(layer.modules(), x.device):
             assert torch.equal(layer(x), plain)
 
 
@@ -435,6 +458,20 @@ def test_a_network_that_views_feature_maps_is_recovered_from() -> None:
     with ready(f, y, None) as network:
         assert error_of(network(y), copy.deepcopy(f).double()(y.double())) < 1e-6
     assert Blind(limit=2)(f, y).estimate.isfinite().all()
+
+
+@gpu
+@pytest.mark.parametrize("network", ["fc", "unet"])
+@pytest.mark.parametrize("count", [3, 40, 600])
+def test_a_leaky_relu_that_is_computed_along_has_the_library_s_bits(network: str, count: int) -> None:
+    shape = (3, 16, 16)
+    f = (FullyConnected(shape, layers=4, width=300) if network == "fc" else UNet(widths=(16, 48))).cuda().eval()
+    x = drawn(count, *shape)
+    with torch.no_grad(), exact_products(f.modules(), x.device) as inside:
+        assert isinstance(inside, TensorCores)
+        first = f(x)
+        assert inside._slopes
+        assert torch.equal(f(x), first)
 
 
 @gpu
@@ -477,7 +514,7 @@ def test_what_is_recovered_is_the_same_but_for_rounding(network: str, monkeypatc
     y = mask("block", (3, 16, 16)).apply(x).cuda()
     method = Blind(limit=3)
     ours = method(f.cuda(), y)
-    monkeypatch.setattr(tensor_cores, "_kernel_works", lambda _: False)
+    monkeypatch.setattr(tensor_cores, "_kernel_works", lambda *_: False)
     plain = method(f, y)
     assert not torch.equal(ours.estimate, plain.estimate)
     assert torch.equal(ours.rounds, plain.rounds)
@@ -489,10 +526,10 @@ def test_what_is_recovered_is_the_same_but_for_rounding(network: str, monkeypatc
 def test_without_the_kernel_recovery_goes_on_with_a_word(
     trouble: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(call: Call, *_: object) -> Tensor:
+    def broken(call: Call, *_: object) -> Outcome:
         if trouble == "fails":
             raise RuntimeError("there is no compiler")
-        return call.x.new_zeros(call.outcome)
+        return Outcome(call.x.new_zeros(call.outcome), None)
 
     caplog.set_level(logging.INFO, logger=tensor_cores.__name__)
     monkeypatch.setattr(tensor_cores, "run_kernel", broken)
@@ -510,7 +547,7 @@ def test_without_the_kernel_recovery_goes_on_with_a_word(
 @gpu
 def test_where_memory_is_short_nothing_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     f = nn.Linear(1024, 1024).cuda()
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (2**23, 2**33))
+    monkeypatch.setattr(tensor_cores, "free_memory", lambda _: 2**23)
     assert not isinstance(exact_products(f.modules(), f.weight.device), TensorCores)
 
 

@@ -1,0 +1,48 @@
+"""Calls of PyTorch's layers as products: linear ones and convolutions, as `nn.Linear` and `nn.Conv2d` make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from recollect.recovery.products import Call
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Call | None:
+    """A call of `functional.linear`; nothing where it is wrong, or a matrix and a vector: libraries do that well."""
+    right = weight.ndim == 2 and x.ndim > 1 and x.shape[-1] == weight.shape[1] and _fits(bias, weight)
+    rows = x.reshape(-1, 1, 1, x.shape[-1]) if right else x
+    return Call(rows, weight, bias) if right and len(rows) > 1 else None
+
+
+def convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Call | None:
+    """A call of `torch.conv2d` with the settings as `nn.Conv2d` gives them; nothing where it is another, or wrong."""
+    right = weight.ndim == x.ndim == 4 and x.shape[1] == weight.shape[1] and _fits(bias, weight)
+    if not right or not is_usual(stride, padding, dilation, groups):
+        return None
+    return Call(x.permute(0, 2, 3, 1), weight, bias, stride[0], padding)
+
+
+def _fits(bias: Tensor | None, weight: Tensor) -> bool:
+    return bias is None or bias.shape == (len(weight),)
+
+
+def is_usual(stride: Any, padding: Any, dilation: Any, groups: Any) -> bool:
+    """Neither dilated nor grouped, as far down as across."""
+    pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in (stride, padding, dilation))
+    return pairs and stride[0] == stride[1] > 0 and min(padding) >= 0 and dilation == (1, 1) and groups == 1
+
+
+LAYERS: dict[Any, Callable[..., Call | None]] = {(functional.linear, 3): linear, (torch.conv2d, 7): convolution}
+
+
+def slope_of(func: Any, kwargs: dict[str, Any] | None) -> float | None:
+    """Of a leaky ReLU, as `nn.LeakyReLU` calls it, that leaves its input alone."""
+    usual = func is functional.leaky_relu and kwargs is not None and kwargs.keys() == {"negative_slope", "inplace"}
+    return kwargs["negative_slope"] if usual and kwargs and kwargs["inplace"] is False else None

@@ -1,0 +1,144 @@
+"""A layer applied to images as one product on a GPU's tensor cores: how weights lie there and how the work is cut up.
+
+Only how sums are taken differs from the library, and with it rounding. Products of few images are cut along their sums
+too: whole ones would leave most of the GPU idle.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+CHUNK = 32  # terms that tensor cores add up, before float32 does
+ROWS = 64  # of a tile: fewer images take as long
+NARROW, WIDE = 64, 128  # columns of a tile of few rows and of many
+MANY_ROWS = 256
+AT_ONCE = {16: 4, NARROW: 3, WIDE: 2}  # tiles that a processor works on, by their columns
+SHORTEST = 3  # chunks of a part
+BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's programs, parts that it reads at a time
+LARGEST = 2**31  # values that the kernel cannot count any more
+MOST_TILES = 65_535  # side by side
+
+
+class Call(NamedTuple):
+    """A layer that is applied to x: images x height x width x channels."""
+
+    x: Tensor
+    weight: Tensor
+    bias: Tensor | None
+    stride: int = 1
+    padding: tuple[int, int] = (0, 0)
+
+    @property
+    def outcome(self) -> tuple[int, int, int, int]:
+        """The shape of what comes out: images x down x across x columns."""
+        count, height, width, _ = self.x.shape
+        taps_down, taps_across = self.weight.shape[2:] or (1, 1)
+        down = (height + 2 * self.padding[0] - taps_down) // self.stride + 1
+        across = (width + 2 * self.padding[1] - taps_across) // self.stride + 1
+        return count, down, across, len(self.weight)
+
+    @property
+    def is_flat(self) -> bool:
+        """Images of one pixel, seen once: a row of x makes a row of the outcome."""
+        return self.x.shape[1:3] == self.outcome[1:3] == (1, 1) and self.weight.shape[2:] in ((), (1, 1))
+
+    @property
+    def can_be_counted(self) -> bool:
+        outcome = self.outcome
+        values = max(self.x.numel(), math.prod(outcome), filled_size(self.weight))
+        return min(outcome) > 0 and values < LARGEST and len(self.weight) < NARROW * MOST_TILES
+
+
+class Packed(NamedTuple):
+    """A weight as the kernel reads it: columns x taps down x taps across x channels, these in whole chunks."""
+
+    upper: Tensor  # in TF32, and so is the rest
+    rest: Tensor
+    state: tuple[int, int]  # of the weight
+
+
+class Tiling(NamedTuple):
+    columns: int  # of a tile
+    chunks_each: int  # of a part of the sum
+    parts: int
+
+
+class Outcome(NamedTuple):
+    """What comes out of a layer, and of a leaky ReLU after it where that was asked for."""
+
+    values: Tensor
+    activated: Tensor | None
+
+
+def filled_size(weight: Tensor) -> int:
+    """Values of a weight whose channels are filled up to whole chunks."""
+    return weight.numel() // weight.shape[1] * -(-weight.shape[1] // CHUNK) * CHUNK
+
+
+def state_of(weight: Tensor) -> tuple[int, int]:
+    """Its place in memory and its version, which tell whether it is still the same; in inference mode none is kept."""
+    return weight.data_ptr(), 0 if weight.is_inference() else weight._version
+
+
+def pack(weight: Tensor) -> Packed:
+    taps = weight if weight.ndim == 4 else weight[:, :, None, None]
+    values = functional.pad(as_it_lies(taps.permute(0, 2, 3, 1)), (0, -weight.shape[1] % CHUNK))
+    upper = in_tf32(values)
+    return Packed(upper, in_tf32(values - upper), state_of(weight))
+
+
+def as_it_lies(values: Tensor) -> Tensor:
+    """As they are, one after another: a negation may be pending."""
+    return values.resolve_neg().contiguous()
+
+
+def in_tf32(x: Tensor) -> Tensor:
+    """Rounded to eleven bits, the nearest: what is left has twelve. What is no number stays so."""
+    rounded = ((x.view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
+    return torch.where(x.isfinite(), rounded, x)
+
+
+def tiling(rows: int, columns: int, chunks: int, processors: int) -> Tiling:
+    """How wide tiles are, and into how many parts the sum is cut so that all processors have some."""
+    wide = WIDE if columns >= WIDE and rows > MANY_ROWS else NARROW if columns > 16 else 16
+    tiles = -(-rows // ROWS) * -(-columns // wide)
+    parts = max(1, min(AT_ONCE[wide] * processors // tiles, chunks // SHORTEST))
+    each = -(-chunks // parts)
+    return Tiling(wide, each, -(-chunks // each))
+
+
+def processors_of(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def run_kernel(call: Call, layer: Packed, processors: int, slope: float | None = None) -> Outcome:
+    """What comes out of a call whose values lie one after another; with a slope, of a leaky ReLU after it too."""
+    from recollect.recovery.product_kernel import add_up, product
+
+    x, _, bias, stride, padding = call
+    _, height, width, channels = x.shape
+    columns, taps_down, taps_across, filled = layer.upper.shape
+    count, down, across, _ = call.outcome
+    rows, chunks = count * down * across, taps_down * taps_across * filled // CHUNK
+    wide, each, parts = tiling(rows, columns, chunks, processors)
+    sums = x.new_empty(parts, count, down, across, columns)
+    activated = None if slope is None else torch.empty_like(sums[0])
+    along = (sums if activated is None else activated, slope or 0.0)
+    with torch.cuda.device(x.device):
+        product[-(-rows // ROWS), -(-columns // wide), parts](
+            x, layer.upper, layer.rest, bias, sums, *along, rows, columns, channels, height, width, down, across,
+            taps_across, stride, *padding, chunks, each, ROWS=ROWS, COLUMNS=wide, CHUNK=CHUNK, FLAT=call.is_flat,
+            ACTIVATE=slope is not None and parts == 1, num_stages=3,
+        )  # fmt: skip
+        if parts == 1:
+            return Outcome(sums[0], activated)
+        out = torch.empty_like(sums[0])
+        add_up[(-(-out.numel() // BLOCK),)](
+            sums, out, *along, out.numel(), parts, BLOCK=BLOCK, TOGETHER=TOGETHER, ACTIVATE=slope is not None
+        )
+    return Outcome(out, activated)

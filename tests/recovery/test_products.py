@@ -1,0 +1,65 @@
+"""How weights are split and products cut up; what the kernel makes of them is in test_tensor_cores.py."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.recovery.products import AT_ONCE, CHUNK, ROWS, SHORTEST, Call, filled_size, in_tf32, pack, tiling
+
+PROCESSORS = 132
+
+
+@given(st.floats(2.0**-90, 2.0**90, width=32), st.sampled_from([1, -1]))
+def test_a_number_is_the_sum_of_two_in_tf32_but_for_what_float32_rounds(value: float, sign: int) -> None:
+    x = torch.tensor([sign * value])
+    upper = in_tf32(x)
+    rest = x - upper
+    assert (upper.view(torch.int32) & 0x1FFF).item() == 0  # ten bits behind the leading one
+    assert upper.double() + rest.double() == x.double()  # nothing is lost in the difference
+    cut_off = (rest.view(torch.int32) & ~0x1FFF).view(torch.float32)  # what tensor cores see of it
+    assert abs(x.double() - upper.double() - cut_off.double()) <= 2**-22 * abs(x.double())
+
+
+@given(columns=st.integers(1, 5), channels=st.integers(1, 70), taps=st.sampled_from([None, (1, 1), (3, 3), (2, 4)]))
+def test_a_packed_weight_is_the_weight(columns: int, channels: int, taps: tuple[int, int] | None) -> None:
+    weight = torch.randn(columns, channels, *(taps or ()), generator=torch.Generator().manual_seed(channels))
+    packed = pack(weight)
+    assert packed.upper.shape[3] % CHUNK == 0
+    assert packed.upper.numel() == filled_size(weight)
+    for part in packed[:2]:
+        assert not (part.view(torch.int32) & 0x1FFF).any()  # both in TF32
+    whole = (packed.upper.double() + packed.rest.double()).permute(0, 3, 1, 2)
+    expected = (weight if taps else weight[:, :, None, None]).double()
+    assert bool(((whole[:, :channels] - expected).abs() <= 2**-23 * expected.abs()).all())
+    assert not whole[:, channels:].any()
+
+
+@given(rows=st.integers(1, 10**6), columns=st.integers(1, 30_000), chunks=st.integers(1, 1000))
+def test_parts_cover_the_sum_and_can_be_counted(rows: int, columns: int, chunks: int) -> None:
+    wide, each, parts = tiling(rows, columns, chunks, PROCESSORS)
+    assert (parts - 1) * each < chunks <= parts * each
+    if parts > 1:
+        assert each >= SHORTEST
+        assert parts * -(-rows // ROWS) * -(-columns // wide) <= AT_ONCE[wide] * PROCESSORS
+
+
+def test_few_images_get_parts_and_many_wide_tiles() -> None:
+    assert tiling(64, 1024, 12288 // CHUNK, PROCESSORS) == (64, 16, 24)
+    assert tiling(512, 1024, 1024 // CHUNK, PROCESSORS) == (128, 8, 4)
+    assert tiling(4096, 1024, 12288 // CHUNK, PROCESSORS) == (128, 384, 1)
+    assert tiling(1024, 3, 18, PROCESSORS) == (16, 3, 6)
+
+
+@pytest.mark.parametrize(
+    ("x", "weight", "padding", "flat"),
+    [
+        ((9, 1, 1, 40), (24, 40), (0, 0), True),
+        ((9, 1, 1, 40), (24, 40, 1, 1), (0, 0), True),
+        ((9, 2, 1, 40), (24, 40, 1, 1), (0, 0), False),
+        ((9, 1, 1, 40), (24, 40, 3, 3), (1, 1), False),
+        ((9, 1, 1, 40), (24, 40, 1, 1), (1, 0), False),
+    ],
+)
+def test_rows_of_x_make_rows_of_the_outcome(x: tuple, weight: tuple, padding: tuple, flat: bool) -> None:
+    assert Call(torch.rand(x), torch.rand(weight), None, padding=padding).is_flat is flat
