@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 32  # images hashed by a thread at a time
+THREADS = 4  # more wait for one another
 
 
 def own_draws(images: Tensor, seed: int) -> Iterator[np.random.Generator]:
@@ -21,6 +22,8 @@ def own_draws(images: Tensor, seed: int) -> Iterator[np.random.Generator]:
     def digests(start: int) -> list[bytes]:
         return [hashlib.blake2b(row, digest_size=16, key=key).digest() for row in rows[start : start + BLOCK]]
 
-    with ThreadPoolExecutor() as pool:  # hashing lets other threads run, making generators does not: first the one
+    with ThreadPoolExecutor(
+        THREADS
+    ) as pool:  # hashing lets other threads run, making generators does not: first the one
         found = [digest for block in pool.map(digests, range(0, len(rows), BLOCK)) for digest in block]
     yield from (np.random.default_rng(int.from_bytes(digest, "little")) for digest in found)

@@ -67,5 +67,6 @@ def all_erased(y: Tensor) -> Erasure:
 def half_kept(y: Tensor, seed: int = 42) -> Erasure:
     """A start that keeps each value with probability 1/2, drawn for each image on its own: the paper's other choice."""
     length = y[0].numel()
-    draws = [np.unpackbits(rng.integers(0, 256, -(-length // 8), np.uint8))[:length] for rng in own_draws(y, seed)]
-    return Erasure(torch.from_numpy(np.stack(draws)).bool().view_as(y).to(y.device))
+    drawn = np.stack([rng.integers(0, 256, -(-length // 8), np.uint8) for rng in own_draws(y, seed)])
+    bits = torch.from_numpy(np.unpackbits(drawn, axis=1, count=length)).to(y.device)
+    return Erasure(bits.bool().view(y.shape))

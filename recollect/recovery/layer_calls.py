@@ -1,4 +1,4 @@
-"""Calls of PyTorch's layers as products: linear ones and convolutions, as `nn.Linear` and `nn.Conv2d` make them."""
+"""Calls of PyTorch's functions that our kernels can do: layers and activations, as the modules of `nn` call them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from recollect.recovery.products import Call
+from recollect.recovery.products import Activation, Call
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Call | None:
@@ -42,7 +42,9 @@ def is_usual(stride: Any, padding: Any, dilation: Any, groups: Any) -> bool:
 LAYERS: dict[Any, Callable[..., Call | None]] = {(functional.linear, 3): linear, (torch.conv2d, 7): convolution}
 
 
-def slope_of(func: Any, kwargs: dict[str, Any] | None) -> float | None:
-    """Of a leaky ReLU, as `nn.LeakyReLU` calls it, that leaves its input alone."""
-    usual = func is functional.leaky_relu and kwargs is not None and kwargs.keys() == {"negative_slope", "inplace"}
-    return kwargs["negative_slope"] if usual and kwargs and kwargs["inplace"] is False else None
+def activation_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Activation | None:
+    """A call of an activation as `nn.LeakyReLU` and `nn.Softplus` make it, where the kernel knows it."""
+    if func is functional.leaky_relu and kwargs and kwargs.keys() == {"negative_slope", "inplace"} and len(args) == 1:
+        return None if kwargs["inplace"] else Activation("leaky_relu", kwargs["negative_slope"])
+    usual = func is functional.softplus and args[1:] == (1.0, 20.0) and not kwargs
+    return Activation("softplus") if usual else None

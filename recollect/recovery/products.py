@@ -68,8 +68,15 @@ class Tiling(NamedTuple):
     parts: int
 
 
+class Activation(NamedTuple):
+    """What may follow a layer and can be computed along with it."""
+
+    name: str  # as the kernel knows it
+    slope: float = 0.0
+
+
 class Outcome(NamedTuple):
-    """What comes out of a layer, and of a leaky ReLU after it where that was asked for."""
+    """What comes out of a layer, and of an activation after it where that was asked for."""
 
     values: Tensor
     activated: Tensor | None
@@ -116,9 +123,9 @@ def processors_of(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-def run_kernel(call: Call, layer: Packed, processors: int, slope: float | None = None) -> Outcome:
-    """What comes out of a call whose values lie one after another; with a slope, of a leaky ReLU after it too."""
-    from recollect.recovery.product_kernel import add_up, product
+def run_kernel(call: Call, layer: Packed, processors: int, activation: Activation | None = None) -> Outcome:
+    """What comes out of a call whose values lie one after another, and of an activation after it."""
+    from recollect.recovery.kernels import add_up, product
 
     x, _, bias, stride, padding = call
     _, height, width, channels = x.shape
@@ -127,18 +134,19 @@ def run_kernel(call: Call, layer: Packed, processors: int, slope: float | None =
     rows, chunks = count * down * across, taps_down * taps_across * filled // CHUNK
     wide, each, parts = tiling(rows, columns, chunks, processors)
     sums = x.new_empty(parts, count, down, across, columns)
-    activated = None if slope is None else torch.empty_like(sums[0])
-    along = (sums if activated is None else activated, slope or 0.0)
+    activated = torch.empty_like(sums[0]) if activation else None
+    name, slope = activation or (None, 0.0)
+    along = (sums if activated is None else activated, slope)
     with torch.cuda.device(x.device):
         product[-(-rows // ROWS), -(-columns // wide), parts](
             x, layer.upper, layer.rest, bias, sums, *along, rows, columns, channels, height, width, down, across,
             taps_across, stride, *padding, chunks, each, ROWS=ROWS, COLUMNS=wide, CHUNK=CHUNK, FLAT=call.is_flat,
-            ACTIVATE=slope is not None and parts == 1, num_stages=3,
+            ACTIVATION=name if parts == 1 else None, num_stages=3,
         )  # fmt: skip
         if parts == 1:
             return Outcome(sums[0], activated)
         out = torch.empty_like(sums[0])
         add_up[(-(-out.numel() // BLOCK),)](
-            sums, out, *along, out.numel(), parts, BLOCK=BLOCK, TOGETHER=TOGETHER, ACTIVATE=slope is not None
+            sums, out, *along, out.numel(), parts, BLOCK=BLOCK, TOGETHER=TOGETHER, ACTIVATION=name
         )
     return Outcome(out, activated)

@@ -52,7 +52,8 @@ class Ready:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
         self._products = _products_for(f, self.device) if own_products else nullcontext()
-        self._settle_layout(y[:4])
+        if self.device.type == "cuda":
+            self._first_call(y[:4])
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -62,20 +63,25 @@ class Ready:
     @property
     def batch_unit(self) -> int:
         """Batches of so many images take as long as fewer."""
-        return ROWS if isinstance(self._products, TensorCores) and not self._has_convolutions else 8
+        return ROWS if self.runs_kernels and not self._has_convolutions else 8
 
     @property
     def _has_convolutions(self) -> bool:
         return any(isinstance(m, nn.Conv2d) for m in _modules(self._f))
 
-    def _settle_layout(self, some: Tensor) -> None:
-        """Channels last is fastest, but a network may take a view of feature maps that is there only channels first."""
-        if not isinstance(self._products, TensorCores) or not self._has_convolutions:
-            return
+    @property
+    def runs_kernels(self) -> bool:
+        """Whether kernels of our own can be had on its device, and are wanted."""
+        return isinstance(self._products, TensorCores)
+
+    def _first_call(self, some: Tensor) -> None:
+        """It loads libraries and their workspaces, and settles how feature maps lie: channels last is fastest, but a
+        network may take a view of them that is there only channels first."""
         try:
             self(some.to(self.device, copy=True))
         except Exception:  # or its own trouble, which comes up again
-            self._products.as_given = True
+            if isinstance(self._products, TensorCores):
+                self._products.as_given = True
 
     @property
     def capturable(self) -> bool:
@@ -97,7 +103,6 @@ class Ready:
 
     def _peak_of_one(self, y: Tensor) -> int:
         probe = y[:4].to(self.device, copy=True)
-        self(probe.clone())  # the first call also loads libraries and their workspaces
         torch.cuda.reset_peak_memory_stats(self.device)
         before = torch.cuda.memory_allocated(self.device)
         self(probe)

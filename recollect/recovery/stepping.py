@@ -14,9 +14,11 @@ from torch import Tensor
 
 from recollect.degradation import Degradation, Erasure
 from recollect.recovery.graphs import Graphs
+from recollect.recovery.products import LARGEST, as_it_lies
 from recollect.recovery.running import Ready
 
 FEWEST = 8  # steps from which a captured graph pays for itself
+BLOCK = 1024  # values for one of the kernel's programs
 
 
 def has_erasure_prox(theta: Degradation) -> TypeGuard[Erasure]:
@@ -86,6 +88,9 @@ class ErasureSteps:
     def _step(self) -> Tensor:
         """The next w; returns v."""
         v = self._prior(self._w)  # line 8
+        if self._f.runs_kernels and self._w.numel() < LARGEST:
+            _in_one_pass(self._w, v, self._of_y, self._of_w)
+            return v
         torch.addcmul(self._of_y, self._of_v, v, out=self._half)  # lines 9 and 6
         torch.addcmul(self._half, self._of_w, self._w, out=self._w)
         return v
@@ -108,3 +113,11 @@ class ErasureSteps:
         except Exception:  # one that takes no single image, or its own trouble, which comes up again
             return True
         return not torch.equal(given, image)
+
+
+def _in_one_pass(w: Tensor, v: Tensor, of_y: Tensor, of_w: Tensor) -> None:
+    """Lines 9 and 6 in a kernel of our own."""
+    from recollect.recovery.kernels import next_point
+
+    with torch.cuda.device(w.device):
+        next_point[(-(-w.numel() // BLOCK),)](w, as_it_lies(v), of_y, of_w, w.numel(), BLOCK=BLOCK)

@@ -1,7 +1,7 @@
 """Float32 products of a network on a GPU's tensor cores: about as exact as the library's, and faster.
 
-Linear layers and convolutions run in a kernel of our own (`products.py`), and a leaky ReLU that follows one is computed
-along with it.
+Linear layers and convolutions run in a kernel of our own (`products.py`), and an activation that follows one is
+computed along with it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from torch.autograd.forward_ad import unpack_dual
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from recollect.recovery.layer_calls import LAYERS, linear, slope_of
+from recollect.recovery.layer_calls import LAYERS, activation_of, linear
 from recollect.recovery.products import (
+    Activation,
     Call,
     Packed,
     as_it_lies,
@@ -63,12 +64,12 @@ def free_memory(device: torch.device) -> int:
 
 
 class Latest(NamedTuple):
-    """What a layer has just returned, and a leaky ReLU of it where one followed when the layer ran before."""
+    """What a layer has just returned, and an activation of it where one followed when the layer ran before."""
 
     weight: int  # of the layer
     values: weakref.ref[Tensor]
     version: int
-    slope: float | None
+    activation: Activation | None
     activated: Tensor | None
 
 
@@ -86,7 +87,7 @@ class TensorCores(TorchFunctionMode):
         self._weights = {id(w): w for w in weights}
         self._packed: dict[int, Packed] = {}
         self._device, self._processors = device, processors
-        self._slopes: dict[int, float] = {}  # of what followed a layer
+        self._followed: dict[int, Activation] = {}  # layers, when they ran last
         self._latest: Latest | None = None
 
     def __exit__(self, *error: Any) -> None:
@@ -97,7 +98,8 @@ class TensorCores(TorchFunctionMode):
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         latest, self._latest = self._latest, None  # of the very next call alone: others may write into it
-        activated = self._activated(latest, slope_of(func, kwargs), args) if latest else None
+        activation = activation_of(func, args, kwargs) if latest else None
+        activated = self._activated(latest, activation, args[0]) if latest and activation else None
         if activated is not None:
             return activated
         read = None if kwargs else LAYERS.get((func, len(args)))
@@ -106,15 +108,13 @@ class TensorCores(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         return self._run(call, args[0].shape[:-1] if read is linear else None)
 
-    def _activated(self, latest: Latest, slope: float | None, args: tuple[Any, ...]) -> Tensor | None:
-        """A leaky ReLU of what a layer has just returned, if it is there; next time it will be."""
+    def _activated(self, latest: Latest, activation: Activation, x: Any) -> Tensor | None:
+        """An activation of what a layer has just returned, if it is there; next time it will be."""
         values = latest.values()
-        if slope is None or values is None or len(args) != 1 or args[0] is not values:
+        if values is None or x is not values or values._version != latest.version:
             return None
-        if values._version != latest.version:
-            return None
-        self._slopes[latest.weight] = slope
-        return latest.activated if slope == latest.slope else None
+        self._followed[latest.weight] = activation
+        return latest.activated if activation == latest.activation else None
 
     def _are_ours(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
         """A layer that is known, plain values, and nobody who asks for more than these."""
@@ -135,12 +135,12 @@ class TensorCores(TorchFunctionMode):
         if key not in self._packed:
             self._packed[key] = pack(call.weight)
         bias = call.x.new_zeros(len(call.weight)) if bias is None else as_it_lies(bias)
-        call, slope = call._replace(x=as_it_lies(call.x), bias=bias), self._slopes.get(key)
-        outcome = run_kernel(call, self._packed[key], self._processors, slope)
+        call, activation = call._replace(x=as_it_lies(call.x), bias=bias), self._followed.get(key)
+        outcome = run_kernel(call, self._packed[key], self._processors, activation)
         values, activated = (None if out is None else self._as_returned(out, rows) for out in outcome)
         assert values is not None
         if not values.is_inference():  # there, writes are not counted
-            self._latest = Latest(key, weakref.ref(values), values._version, slope, activated)
+            self._latest = Latest(key, weakref.ref(values), values._version, activation, activated)
         return values
 
     def _as_returned(self, out: Tensor, rows: torch.Size | None) -> Tensor:

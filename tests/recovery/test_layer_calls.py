@@ -2,9 +2,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import functional
 
-from recollect.recovery.layer_calls import is_usual, slope_of
+from recollect.recovery.layer_calls import activation_of, is_usual
+from recollect.recovery.products import Activation
 
 
 @pytest.mark.parametrize(
@@ -26,18 +28,26 @@ def test_other_convolutions_are_left_to_the_library(settings: tuple, known: bool
     assert is_usual(*settings) is known
 
 
+X = torch.rand(3)
+LEAKY = {"negative_slope": 0.2, "inplace": False}
+
+
 @pytest.mark.parametrize(
-    ("func", "kwargs", "slope"),
+    ("func", "args", "kwargs", "expected"),
     [
-        (functional.leaky_relu, {"negative_slope": 0.2, "inplace": False}, 0.2),
-        (functional.leaky_relu, {"negative_slope": 0.2, "inplace": True}, None),
-        (functional.leaky_relu, {"negative_slope": 0.2}, None),
-        (functional.leaky_relu, None, None),
-        (functional.relu, {"inplace": False}, None),
-        (torch.relu, None, None),
+        (functional.leaky_relu, (X,), LEAKY, Activation("leaky_relu", 0.2)),
+        (functional.leaky_relu, (X,), LEAKY | {"inplace": True}, None),
+        (functional.leaky_relu, (X,), {"negative_slope": 0.2}, None),
+        (functional.leaky_relu, (X, 0.2), None, None),
+        (functional.softplus, (X, 1.0, 20.0), None, Activation("softplus")),
+        (functional.softplus, (X, 2.0, 20.0), None, None),
+        (functional.softplus, (X, 1.0, 10.0), None, None),
+        (functional.softplus, (X,), None, None),
+        (functional.softplus, (X, 1.0, 20.0), {"out": X}, None),
+        (functional.relu, (X,), {"inplace": False}, None),
+        (torch.relu, (X,), None, None),
+        (Tensor.shape.__get__, (X,), None, None),  # type: ignore[attr-defined]
     ],
 )
-def test_a_leaky_relu_that_leaves_its_input_alone(
-    func: Any, kwargs: dict[str, Any] | None, slope: float | None
-) -> None:
-    assert slope_of(func, kwargs) == slope
+def test_activations_that_the_kernel_knows(func: Any, args: tuple, kwargs: dict | None, expected: Any) -> None:
+    assert activation_of(func, args, kwargs) == expected

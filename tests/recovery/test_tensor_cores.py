@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from recollect import Blind, FullyConnected, UNet, mask
 from recollect.recovery import products, tensor_cores
-from recollect.recovery.products import Call, Outcome, Packed
+from recollect.recovery.products import Activation, Call, Outcome, Packed
 from recollect.recovery.running import products_of, ready
 from recollect.recovery.tensor_cores import IN_WORDS, TensorCores, exact_products, weights_among
 
@@ -21,7 +21,7 @@ PROCESSORS = 132
 CPU = torch.device("cpu")
 
 
-def by_hand(call: Call, layer: Packed, processors: int, slope: float | None) -> Outcome:
+def by_hand(call: Call, layer: Packed, processors: int, activation: Activation | None) -> Outcome:
     """What the kernel computes, for any device: it is given values that lie one after another, and no more."""
     x, _, bias, stride, padding = call
     assert bias is not None
@@ -33,7 +33,10 @@ def by_hand(call: Call, layer: Packed, processors: int, slope: float | None) -> 
     out = functional.conv2d(x.permute(0, 3, 1, 2).double(), whole, bias.double(), stride, padding)
     assert tuple(out.permute(0, 2, 3, 1).shape) == call.outcome
     values = out.permute(0, 2, 3, 1).float().contiguous()
-    return Outcome(values, None if slope is None else torch.where(values > 0, values, values * slope))
+    if activation is None:
+        return Outcome(values, None)
+    bent = values * activation.slope if activation.name == "leaky_relu" else values.exp().log1p()
+    return Outcome(values, torch.where(values > (0 if activation.slope else 20), values, bent))
 
 
 @pytest.fixture
@@ -250,20 +253,22 @@ def test_feature_maps_lie_channels_last_unless_asked_otherwise(calls: list[int])
 
 @pytest.fixture
 def activations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of the library's leaky ReLU, how many there were."""
+    """Of the library, how many there were."""
     made: list[int] = []
-    plain = torch._C._nn.leaky_relu
 
-    def counted(*args: Any) -> Tensor:
-        made.append(1)
-        return plain(*args)
+    def counting(plain: Any) -> Any:
+        def counted(*args: Any) -> Tensor:
+            made.append(1)
+            return plain(*args)
 
-    monkeypatch.setattr(torch._C._nn, "leaky_relu", counted)
+        return counted
+
+    monkeypatch.setattr(torch._C._nn, "leaky_relu", counting(torch._C._nn.leaky_relu))
     return made
 
 
 @pytest.mark.parametrize("kind", ["linear", "tokens", "convolution", "strided", "as given"])
-def test_a_leaky_relu_after_a_layer_is_computed_along_from_the_second_time_on(
+def test_an_activation_after_a_layer_is_computed_along_from_the_second_time_on(
     kind: str, calls: list[int], activations: list[int]
 ) -> None:
     layer, x = TAKEN["convolution" if kind == "as given" else kind]
@@ -280,6 +285,17 @@ def test_a_leaky_relu_after_a_layer_is_computed_along_from_the_second_time_on(
     assert torch.equal(first, second)
     assert first.stride() == second.stride()
     assert torch.allclose(first, plain, atol=1e-5)
+
+
+def test_softplus_is_computed_along_and_with_other_settings_it_is_the_library_s(calls: list[int]) -> None:
+    layer, x = nn.Linear(40, 24), 60 * torch.rand(9, 40) - 30
+    with torch.no_grad(), on_a_cpu(layer) as inside:
+        for beta in (1.0, 1.0, 2.0, 1.0):
+            expected = functional.softplus(x @ layer.weight.T + layer.bias, beta)
+            assert torch.allclose(nn.Softplus(beta)(layer(x)), expected, atol=1e-4)
+        layer(x)
+        assert inside._latest.activated is not None
+    assert len(calls) == 5
 
 
 def test_each_layer_has_the_slope_that_followed_it_last(calls: list[int], activations: list[int]) -> None:
@@ -462,15 +478,16 @@ def test_a_network_that_views_feature_maps_is_recovered_from() -> None:
 
 @gpu
 @pytest.mark.parametrize("network", ["fc", "unet"])
+@pytest.mark.parametrize("activation", ["lrelu", "softplus"])
 @pytest.mark.parametrize("count", [3, 40, 600])
-def test_a_leaky_relu_that_is_computed_along_has_the_library_s_bits(network: str, count: int) -> None:
-    shape = (3, 16, 16)
-    f = (FullyConnected(shape, layers=4, width=300) if network == "fc" else UNet(widths=(16, 48))).cuda().eval()
-    x = drawn(count, *shape)
+def test_an_activation_that_is_computed_along_has_the_library_s_bits(network: str, activation: str, count: int) -> None:
+    shape, how = (3, 16, 16), {"activation": activation}
+    f = FullyConnected(shape, layers=4, width=300, **how) if network == "fc" else UNet(widths=(16, 48), **how)
+    f, x = f.cuda().eval(), drawn(count, *shape)
     with torch.no_grad(), exact_products(f.modules(), x.device) as inside:
         assert isinstance(inside, TensorCores)
         first = f(x)
-        assert inside._slopes
+        assert inside._followed
         assert torch.equal(f(x), first)
 
 

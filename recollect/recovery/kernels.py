@@ -1,8 +1,9 @@
-"""The product behind `products.py`, for a GPU: linear layers, and convolutions as products with shifted images.
+"""Kernels for a GPU: the product behind `products.py`, and what `stepping.py` does between two calls of a network.
 
-Each factor is the sum of two TF32 numbers, and the product of the two small ones is left out: that and what the two
-cannot hold is about twice what float32 rounds off a product. Tensor cores cut off what a sum cannot hold, always with
-one sign; so they add up one chunk at a time, and float32 adds the chunks.
+The product is that of linear layers, and of convolutions as products with shifted images. Each factor is the sum of two
+TF32 numbers, and the product of the two small ones is left out: that and what the two cannot hold is about twice what
+float32 rounds off a product. Tensor cores cut off what a sum cannot hold, always with one sign; so they add up one
+chunk at a time, and float32 adds the chunks.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,9 +11,19 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 VARYING = ["rows", "height", "width", "rows_down", "rows_across", "taps_across", "stride", "padding_down"]
 VARYING += ["padding_across", "chunks", "chunks_each"]  # no kernel of their own for 1 or multiples of 16
+
+
+@triton.jit
+def activate(x, slope, ACTIVATION: tl.constexpr):
+    """As PyTorch does it, softplus with its beta of 1 and threshold of 20."""
+    if ACTIVATION == "leaky_relu":
+        return tl.where(x > 0, x, x * slope)
+    else:
+        return tl.where(x > 20, x, libdevice.log1p(libdevice.exp(x)))
 
 
 @triton.jit(do_not_specialize=VARYING)
@@ -22,7 +33,7 @@ def product(
     weight_rest,  # ... and what is left
     bias,
     out,  # parts x rows x columns; a row is a pixel of an image, or an image of one pixel
-    activated,  # the same of `out` after a leaky ReLU with this ...
+    activated,  # the same after an activation, ...
     slope,
     rows,
     columns,
@@ -41,7 +52,7 @@ def product(
     COLUMNS: tl.constexpr,
     CHUNK: tl.constexpr,
     FLAT: tl.constexpr,  # images of one pixel and one tap: all that is about places is left out
-    ACTIVATE: tl.constexpr,  # ... where that is wanted
+    ACTIVATION: tl.constexpr,  # ... where one is wanted
 ):
     """A tile of the outcome, over one part of the sum."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -77,13 +88,13 @@ def product(
     place = (part * rows + row)[:, None] * columns + column[None, :]
     known = (row < rows)[:, None] & (column < columns)[None, :]
     tl.store(out + place, total, mask=known)
-    if ACTIVATE:
-        tl.store(activated + place, tl.where(total > 0, total, total * slope), mask=known)
+    if ACTIVATION is not None:
+        tl.store(activated + place, activate(total, slope, ACTIVATION), mask=known)
 
 
 @triton.jit(do_not_specialize=["size", "parts"])
 def add_up(
-    values, out, activated, slope, size, parts, BLOCK: tl.constexpr, TOGETHER: tl.constexpr, ACTIVATE: tl.constexpr
+    values, out, activated, slope, size, parts, BLOCK: tl.constexpr, TOGETHER: tl.constexpr, ACTIVATION: tl.constexpr
 ):
     """The sum of all parts, each `size` values, in order."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -93,5 +104,15 @@ def add_up(
             there = (place < size) & (first + part < parts)
             total += tl.load(values + (first + part) * size + place, mask=there, other=0.0)
     tl.store(out + place, total, mask=place < size)
-    if ACTIVATE:
-        tl.store(activated + place, tl.where(total > 0, total, total * slope), mask=place < size)
+    if ACTIVATION is not None:
+        tl.store(activated + place, activate(total, slope, ACTIVATION), mask=place < size)
+
+
+@triton.jit
+def next_point(w, v, of_y, of_w, size, BLOCK: tl.constexpr):
+    """w <- of_y + (1 - 2 of_w) v + of_w w: what ADMM does between two calls of the network, for erasures."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    known = place < size
+    kept = tl.load(of_w + place, mask=known)
+    half = tl.load(of_y + place, mask=known) + (1 - 2 * kept) * tl.load(v + place, mask=known)
+    tl.store(w + place, half + kept * tl.load(w + place, mask=known), mask=known)
