@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from recollect import Erasure
-from recollect.recovery import admm
+from recollect.recovery import admm, stepping
 from recollect.recovery.admm import Solver
-from recollect.recovery.running import ready
+from recollect.recovery.running import Ready, ready
 from recollect.recovery.stepping import ErasureSteps, has_erasure_prox
 from tests.networks import Random
 
@@ -56,6 +56,43 @@ def test_the_same_as_on_the_page(seed: int, count: int, gain: float, gamma: floa
     y, theta = draw(seed, count)
     expected = admm(f, y, theta, gamma=gamma, steps=steps)
     assert torch.allclose(solve(f, y, theta, gamma, steps), expected, rtol=1e-8, atol=1e-11)
+
+
+def in_one_pass(w: Tensor, v: Tensor, of_y: Tensor, of_w: Tensor) -> None:
+    """What the kernel computes, for any device."""
+    w.copy_(of_y + (1 - 2 * of_w) * v + of_w * w)
+
+
+def test_the_same_where_a_kernel_takes_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def counted(*args: Tensor) -> None:
+        calls.append(len(args[0]))
+        in_one_pass(*args)
+
+    monkeypatch.setattr(Ready, "runs_kernels", True)
+    monkeypatch.setattr(stepping, "_in_one_pass", counted)
+    f = Random.draw(2, math.prod(SHAPE), 1.5)
+    y, theta = draw(2, 4)
+    expected = admm(f, y, theta, gamma=0.5, steps=9)
+    assert torch.allclose(solve(f, y, theta, 0.5, 9), expected, rtol=1e-9, atol=1e-12)
+    assert calls == [4] * 7
+    monkeypatch.setattr(stepping, "LARGEST", y.numel())  # too many values for it
+    assert torch.allclose(solve(f, y, theta, 0.5, 9), expected, rtol=1e-9, atol=1e-12)
+    assert len(calls) == 7
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (5, 3, 7, 9), (64, 3, 64, 64)])
+@pytest.mark.parametrize("kind", ["plain", "negated", "channels last", "float64"])
+def test_the_kernel_takes_the_step(shape: tuple[int, ...], kind: str) -> None:
+    w, v, of_y, of_w = torch.rand(4, *shape, device="cuda", dtype=torch.float64 if kind == "float64" else torch.float32)
+    v = torch.complex(v, -v).conj().imag if kind == "negated" else v
+    v = v.to(memory_format=torch.channels_last) if kind == "channels last" else v
+    expected = w.clone()
+    in_one_pass(expected, v, of_y, of_w)
+    stepping._in_one_pass(w, v, of_y, of_w)
+    assert torch.allclose(w, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
