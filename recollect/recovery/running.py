@@ -52,7 +52,7 @@ class Ready:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
         self._products = _products_for(f, self.device) if own_products else nullcontext()
-        if self.device.type == "cuda":
+        if self.device.type == "cuda" and (chunk is None or (self.runs_kernels and self._has_convolutions)):
             self._first_call(y[:4])
         self.chunk = chunk or self._choose_chunk(y)
 
