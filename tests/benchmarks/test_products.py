@@ -8,8 +8,10 @@ import torch
 from torch import nn
 
 from recollect import FullyConnected, Images
+from recollect.records import read_json
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import products
 
@@ -40,6 +42,12 @@ def test_tables_say_what_was_found() -> None:
     assert "| fc10 | 64 | 0.400 | 0.100 |" in text
     assert "| fc10 | blind | 2.00 / 1.00 | 80.00 / 80.10 | 0.5: +0.010 (7 of 9) |" in text
     assert "| fc10 | refined | 2.00 / 1.00 | 8.00 / 8.10 |  (0 of 9) |" in text
+
+
+def test_the_page_shows_the_numbers_on_record() -> None:
+    page = (ROOT / "docs/performance.md").read_text()
+    for line in products.tables(read_json(ROOT / "results/products.json")).splitlines():
+        assert line in page
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
