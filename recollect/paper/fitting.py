@@ -75,19 +75,27 @@ def finished(bench: Bench, fit: Fit) -> bool:
     facts, here = bench.results.training(fit), bench.checkpoints(fit)
     if not facts or not facts["finished"]:
         return False
-    return {m["wanted"] for m in facts["milestones"]} <= set(here) and (facts["reached"] or None in here)
+    return _losses(facts) <= set(here) and (facts["reached"] or None in here)
 
 
 def training(bench: Bench, fit: Fit, images: Shared[Images], budget: Budget) -> Task:
     """Train, or go on with it, as far as the time allows; what is known about it is kept, and said in a line."""
 
     def keep(facts: dict[str, Any]) -> str:
-        bench.results.add_training(fit, facts)
         reached = ", ".join(f"{m['wanted']:.0e} in {m['seconds']:.0f} s" for m in facts["milestones"])
-        return f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
+        words = f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
+        if _losses(bench.results.training(fit)) - _losses(facts):  # cells of those losses are on record too
+            return f"{words} An earlier training that reached more stays on record."
+        bench.results.add_training(fit, facts)
+        return words
 
     inputs = (fit, images, Folder(bench.work / fit.name), budget.left, bench.device)
     return Task(f"{fit.name}: training", train, inputs, keep, first=True)
+
+
+def _losses(facts: dict[str, Any] | None) -> set[float]:
+    """That a training reached."""
+    return {m["wanted"] for m in facts["milestones"]} if facts else set()
 
 
 def train(fit: Fit, images: Images, folder: Path, pause: float, device: torch.device) -> dict[str, Any]:

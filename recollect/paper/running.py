@@ -46,7 +46,7 @@ def run(
     measured = runner(jobs, budget, tell)
     done = in_this_process(few, budget, tell) and measured  # a few images: not worth sending; also after a failure
     tell(f"{time.monotonic() - began:.0f} s; {progress(bench, work)}")
-    return done
+    return done and not any(bench.results.missing(cell) for cells in possible.values() for cell in cells)
 
 
 def has_prior(bench: Bench, fit: Fit) -> bool:

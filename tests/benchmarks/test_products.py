@@ -10,10 +10,11 @@ from torch import nn
 from recollect import FullyConnected, Images
 from recollect.records import read_json
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import products
+
+ROOT = Path(__file__).parents[2]
 
 RECORD = {
     "device": "a GPU", "products": "on tensor cores", "versions": {"torch": "2"}, "date": "2026-11-16",

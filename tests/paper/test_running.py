@@ -144,6 +144,21 @@ def test_where_the_checkpoints_are_gone_it_trains_again_for_what_is_missing_alon
     assert len(told) == 1 + 6 + 1
 
 
+def test_a_training_that_reaches_less_does_not_take_the_place_of_one_on_record(tmp_path: Path) -> None:
+    here = bench(tmp_path)
+    lines_of(tmp_path, "block")
+    kept = here.results.training(FIT)
+    shutil.rmtree(tmp_path / "work")
+    told: list[str] = []
+    assert not run([experiment(("half",), replace(FIT, limit_seconds=1e-3))], SMALL, here, tell=told.append)
+    assert "An earlier training that reached more stays on record." in told[0]
+    assert here.results.training(FIT) == kept
+    shutil.rmtree(tmp_path / "work")
+    assert "stays on record" not in lines_of(tmp_path, "block", "half")[0]  # in its full time it reaches as much
+    assert here.results.training(FIT) != kept
+    assert len(contents(tmp_path)) == 12
+
+
 def test_a_training_that_stops_short_gives_what_it_reached(tmp_path: Path) -> None:
     fit = replace(FIT, milestones=(1e-2, 1e-30), limit_seconds=2.0)
     told: list[str] = []
