@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import statistics
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,9 @@ import numpy as np
 import torch
 from plain_recovery import Network
 from torch import Tensor
+
+from recollect import InputError
+from recollect.records import read_json
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 _clock = CLOCKS["wall"]
@@ -161,11 +165,32 @@ def one_call(f: Network, x: Tensor, looks: int = 5, at_least: float = 0.02) -> f
     return best
 
 
-def in_turn(turns: int, ours: Callable[[], Any], f: Network, x: Tensor, calls: int) -> list[float]:
-    """Our seconds over those of so many calls of f alone, one after the other, turn by turn: what slows the machine
-    for a while slows both."""
+def in_turn(turns: int, ours: Callable[[], Any], f: Network, x: Tensor, calls: int) -> list[tuple[float, float]]:
+    """Our seconds and those of so many calls of f alone, one after the other, turn by turn: what slows the machine for
+    a while slows both."""
     alone, device = partial(many_calls, f, x, calls), x.device.type
-    return [timed(ours, device)[1] / timed(alone, device)[1] for _ in range(turns)]
+    return [(timed(ours, device)[1], timed(alone, device)[1]) for _ in range(turns)]
+
+
+def read_result(path: Path, *parts: str) -> dict[str, Any]:
+    """What a benchmark has written, with these parts."""
+    found = read_json(path)
+    if not isinstance(found, dict) or not all(part in found for part in ("versions", *parts)):
+        raise InputError(f"{path} was not written by this benchmark.")
+    return found
+
+
+def can_be_written(*paths: Path | None) -> None:
+    """Told before anything is measured."""
+    for path in (path for path in paths if path is not None):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+        if path.is_dir():
+            raise InputError(f"{path} cannot be written: it is a folder.")
 
 
 def tables(results: dict[str, Any]) -> str:

@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import argparse
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import torch
-from measuring import one_call, quickest_call, table, timed
+from measuring import can_be_written, one_call, quickest_call, read_result, table, timed
 from recovery import CASES, prepare
 from torch import Tensor, nn
 
 from recollect import Blind, Images, InputError, Recovery, Refined, Score, mask, observe
 from recollect.precision import as_judged, check_device
-from recollect.records import provenance, read_json, write_json
-from recollect.recovery import tensor_cores
+from recollect.records import provenance, write_json
+from recollect.recovery import library_products
 from recollect.recovery.running import products_of, ready
 
 BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256)}
@@ -36,13 +34,18 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
-    if options.tables:
-        print(tables(read_json(options.tables)))
-        return
     try:
-        check_device("cuda")
+        run(options)
     except InputError as error:
         raise SystemExit(str(error)) from None
+
+
+def run(options: argparse.Namespace) -> None:
+    if options.tables:
+        print(tables(read_result(options.tables, "cases", "products")))
+        return
+    check_device("cuda")
+    can_be_written(options.out)
     options.device, options.checkpoint = "cuda", None
     results: dict[str, Any] = {"date": date.today().isoformat(), **provenance("cuda"), "cases": {}}
     for name in BATCHES:
@@ -60,12 +63,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
     parser.add_argument("--tables", type=Path, help="print the tables of such a file and run nothing")
     return parser.parse_args(arguments)
-
-
-@contextmanager
-def by_the_library() -> Iterator[None]:
-    with patch.object(tensor_cores, "_kernel_works", lambda *_: False):
-        yield
 
 
 def compare(name: str, images: Images, f: nn.Module) -> dict[str, Any]:
@@ -111,7 +108,7 @@ def recoveries(name: str, images: Images, f: nn.Module, kind: str) -> dict[str, 
         return timed(lambda: method(f, y), "cuda")
 
     ours, seconds = run()
-    with by_the_library():
+    with library_products():
         library, library_seconds = run()
     truth = images.pixels.to(y)
     psnr = [Score.of(r.estimate, truth).psnr for r in (library, ours)]

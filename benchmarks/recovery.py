@@ -8,14 +8,14 @@ DATA holds `tiny-imagenet-200.zip`, `svhn/` and `cifar-10-batches-py/`; without 
 command runs every GPU case in a few minutes on one H200 and needs torch, numpy, Pillow, scipy and safetensors.
 
 For the same images, network and first masks:
-(a) one image at a time with the paper's stopping rule; where that is long, some images, and the rest at their pace for
-    the rounds that (c) says: three more where it settles, all that are allowed where it does not;
+(a) one image at a time with the paper's stopping rule; where that is long, some images, those that settle soonest, and
+    the rest at their pace for the rounds that (c) says: three more where it settles, all that are allowed where not;
 (b) the same for all images at once, until every one has stopped; where that is long, some rounds and the rest alike;
 (c) recollect's `Blind`, everything included, drawing its first masks too, the shortest of some runs;
-floor: the network alone at its best batch size for exactly the image-steps that (c) needs: each round of 40 steps
-applies it 39 times, since the last step's outcome is never used. "In work" is the network at the batch sizes of (c), as
-recollect runs it: on a GPU captured where that is faster, products in a kernel of its own.
-"(c) / floor" is the median of turns in which both ran one after the other.
+floor: the network alone at its best batch size, of those there are images for, and for exactly the image-steps that (c)
+    needs: each round of 40 steps applies it 39 times, since the last step's outcome is never used.
+"In work" is the network at the batch sizes of (c), as recollect runs it: on a GPU captured where that is faster,
+products in a kernel of its own. "(c) / floor" is the median of turns in which both ran one after the other.
 """
 
 from __future__ import annotations
@@ -31,14 +31,25 @@ from typing import Any
 
 import plain_recovery as plain
 import torch
-from measuring import CLOCKS, Measured, best_of, in_turn, network_times, one_call, tables, use_clock
+from measuring import (
+    CLOCKS,
+    Measured,
+    best_of,
+    can_be_written,
+    in_turn,
+    network_times,
+    one_call,
+    read_result,
+    tables,
+    use_clock,
+)
 from torch import Tensor, nn
 
 from recollect import Blind, FullyConnected, Images, InputError, Recovery, Stop, UNet, mask, observe
 from recollect.checkpoints import load_checkpoint, save_checkpoint
 from recollect.degradation import Degradation, all_erased, half_kept
 from recollect.precision import as_judged, check_device
-from recollect.records import provenance, read_json, write_json
+from recollect.records import provenance, write_json
 from recollect.recovery.running import products_of, ready
 from recollect.scoring import ACCURATE, APPROXIMATE, mse
 from recollect.sources import load
@@ -87,9 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.tables:
-        print("\n\n".join(tables(read_json(path)) for path in options.tables))
+        print("\n\n".join(tables(read_result(path, "cases", "growth")) for path in options.tables))
         return
     check_device(options.device)
+    can_be_written(options.out, options.checkpoint)
     if options.threads:
         torch.set_num_threads(options.threads)
     use_clock(options.clock)
@@ -194,14 +206,15 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         ours = best_of(options.repeats, ours_once, device, options.budget)
         theirs = rounds_by_the_papers_rule(ours.value, settings.limit)
         say(f"{name}: one by one, and batched")
-        which, one_by_one = timed_one_by_one(f, y, keep, settings, options, int(theirs.sum()))
+        soonest = theirs.argsort(stable=True).cpu()
+        which, one_by_one = timed_one_by_one(f, y, keep, settings, options, soonest, int(theirs.sum()))
         batched = timed_batch(f, y, keep, settings, options, int(theirs.max()))
         say(f"{name}: the network alone")
         with ready(f, y, None) as as_run:
             floor = network_times(f, as_run, y, sizes, method.steps - 1)
         recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
         batch = floor["best_batch"]
-        over_floor = in_turn(options.turns, ours_once, f, y[:batch], max(1, round(needed / batch)))
+        turns = in_turn(options.turns, ours_once, f, y[:batch], max(1, round(needed / batch)))
     truth = images.pixels.to(recovery.estimate)
     stops = {stop.name.lower(): recovery.stops.count(stop) for stop in sorted(set(recovery.stops))}
     return {
@@ -209,7 +222,8 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
         "limit": case.limit, "products": products_of(f),
-        "recollect": ours.describe(needed), "floor": floor, "over_floor": over_floor,
+        "recollect": ours.describe(needed), "floor": floor,
+        "over_floor": [seconds / alone for seconds, alone in turns], "turns": turns,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},
         "batched": batched.describe() | {"difference": difference(batched.value, recovery, truth)},
     }  # fmt: skip
@@ -220,10 +234,12 @@ def say(words: str) -> None:
 
 
 def timed_one_by_one(
-    f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace, rounds: int
-) -> tuple[Tensor, Measured]:
-    """Image by image; where the budget ends before the last, the rest of all these rounds at the same pace."""
-    run = best_of(1, lambda: plain.recover_one_by_one(f, y, keep, settings, options.budget), options.device)
+    f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace, order: Tensor,
+    rounds: int,
+) -> tuple[Tensor, Measured]:  # fmt: skip
+    """Image by image, those first whose answers settle soonest and can be compared; where the budget ends before the
+    last, the rest of all these rounds at the same pace."""
+    run = best_of(1, lambda: plain.recover_one_by_one(f, y, keep, settings, options.budget, order), options.device)
     which, outcome = run.value
     done = int(outcome.rounds.sum())
     share = 1.0 if len(which) == len(y) else done / rounds if done < rounds else len(which) / len(y)

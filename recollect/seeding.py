@@ -22,8 +22,6 @@ def own_draws(images: Tensor, seed: int) -> Iterator[np.random.Generator]:
     def digests(start: int) -> list[bytes]:
         return [hashlib.blake2b(row, digest_size=16, key=key).digest() for row in rows[start : start + BLOCK]]
 
-    with ThreadPoolExecutor(
-        THREADS
-    ) as pool:  # hashing lets other threads run, making generators does not: first the one
+    with ThreadPoolExecutor(THREADS) as pool:  # hashing lets others run, making generators does not: first the one
         found = [digest for block in pool.map(digests, range(0, len(rows), BLOCK)) for digest in block]
     yield from (np.random.default_rng(int.from_bytes(digest, "little")) for digest in found)

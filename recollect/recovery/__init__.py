@@ -8,6 +8,7 @@ from recollect.recovery.iterate import Iterate
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 from recollect.recovery.refined import Refined
 from recollect.recovery.running import products_of
+from recollect.recovery.tensor_cores import library_products
 from recollect.recovery.zero_rule import ZeroRule
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "Trace",
     "ZeroRule",
     "admm",
+    "library_products",
     "products_of",
 ]

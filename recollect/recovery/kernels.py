@@ -1,4 +1,4 @@
-"""Kernels for a GPU: the product behind `products.py`, and what `stepping.py` does between two calls of a network.
+"""Kernels for a GPU: the product of a layer, and what ADMM does between two calls of a network.
 
 The product is that of linear layers, and of convolutions as products with shifted images. Each factor is the sum of two
 TF32 numbers, and the product of the two small ones is left out: that and what the two cannot hold is about twice what
@@ -29,12 +29,12 @@ def activate(x, slope, ACTIVATION: tl.constexpr):
 @triton.jit(do_not_specialize=VARYING)
 def product(
     x,  # images x height x width x channels
-    weight,  # columns x taps x channels, these filled up with zeros to whole chunks: what of it is in TF32 ...
-    weight_rest,  # ... and what is left
+    weight,  # columns x taps x channels, these filled up with zeros to whole chunks: what TF32 holds of it
+    weight_rest,  # what is left
     bias,
     out,  # parts x rows x columns; a row is a pixel of an image, or an image of one pixel
-    activated,  # the same after an activation, ...
-    slope,
+    activated,  # as `out`, after the activation
+    slope,  # of a leaky ReLU
     rows,
     columns,
     channels,
@@ -52,7 +52,7 @@ def product(
     COLUMNS: tl.constexpr,
     CHUNK: tl.constexpr,
     FLAT: tl.constexpr,  # images of one pixel and one tap: all that is about places is left out
-    ACTIVATION: tl.constexpr,  # ... where one is wanted
+    ACTIVATION: tl.constexpr,  # its name, or None
 ):
     """A tile of the outcome, over one part of the sum."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)

@@ -45,6 +45,7 @@ LAYERS: dict[Any, Callable[..., Call | None]] = {(functional.linear, 3): linear,
 def activation_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Activation | None:
     """A call of an activation as `nn.LeakyReLU` and `nn.Softplus` make it, where the kernel knows it."""
     if func is functional.leaky_relu and kwargs and kwargs.keys() == {"negative_slope", "inplace"} and len(args) == 1:
-        return None if kwargs["inplace"] else Activation("leaky_relu", kwargs["negative_slope"])
+        slope, inplace = kwargs["negative_slope"], kwargs["inplace"]
+        return Activation("leaky_relu", float(slope)) if isinstance(slope, (int, float)) and not inplace else None
     usual = func is functional.softplus and args[1:] == (1.0, 20.0) and not kwargs
     return Activation("softplus") if usual else None

@@ -14,16 +14,15 @@ from recollect.recovery.streams import side_streams
 
 Rows = TypeVar("Rows", bound=PerImage)
 
-
 LOT = 256  # rows that leave a GPU together: the device waits while the host sends them on their way
 
 
 class Leaving(Generic[Rows]):
-    """Gathers rows in the places of their images. From a GPU they leave in lots, one at a time, so memory stays
-    bounded."""
+    """Gathers rows in the places of their images. From a GPU they leave in lots, none larger than the working set
+    `chunk` but for what finishes at once, and one at a time: memory stays bounded."""
 
-    def __init__(self, count: int, device: torch.device) -> None:
-        self._count = count
+    def __init__(self, count: int, device: torch.device, chunk: int = LOT) -> None:
+        self._count, self._lot = count, min(LOT, chunk)
         self._outcome: Rows | None = None
         self._aside = ThreadPoolExecutor(1) if device.type == "cuda" else None
         self._stream = side_streams(device).leaving if self._aside else None
@@ -43,7 +42,7 @@ class Leaving(Generic[Rows]):
             self._write(index, rows)
             return
         self._waiting.append((index, rows))
-        if sum(len(index) for index, _ in self._waiting) >= LOT:
+        if sum(len(index) for index, _ in self._waiting) >= self._lot:
             self._send()
 
     def all(self) -> Rows:
@@ -58,10 +57,10 @@ class Leaving(Generic[Rows]):
         """Those that wait, on a stream and a thread of their own."""
         assert self._aside is not None
         assert self._stream is not None
-        places, lots = zip(*self._waiting, strict=True)
-        index, rows = torch.cat(places), type(lots[0]).join(lots)
-        self._waiting = []
         self._wait()
+        index = torch.cat([index for index, _ in self._waiting])
+        rows = type(self._waiting[0][1]).join([rows for _, rows in self._waiting])
+        self._waiting = []
         self._stream.wait_stream(torch.cuda.current_stream(index.device))
         self._underway = self._aside.submit(self._write_aside, index, rows)
 

@@ -1,7 +1,7 @@
-"""A layer applied to images as one product on a GPU's tensor cores: how weights lie there and how the work is cut up.
+"""Launching our kernels: a layer applied to images as one product on a GPU's tensor cores, and ADMM's step between two.
 
-Only how sums are taken differs from the library, and with it rounding. Products of few images are cut along their sums
-too: whole ones would leave most of the GPU idle.
+How weights lie there and how the work is cut up. Only how sums are taken differs from the library, and with it
+rounding. Products of few images are cut along their sums too: whole ones would leave most of the GPU idle.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ MANY_ROWS = 256
 AT_ONCE = {16: 4, NARROW: 3, WIDE: 2}  # tiles that a processor works on, by their columns
 SHORTEST = 3  # chunks of a part
 BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's programs, parts that it reads at a time
+MOVED = 1024  # values of a step for one program
 LARGEST = 2**31  # values that the kernel cannot count any more
 MOST_TILES = 65_535  # side by side
 
@@ -150,3 +151,11 @@ def run_kernel(call: Call, layer: Packed, processors: int, activation: Activatio
             sums, out, *along, out.numel(), parts, BLOCK=BLOCK, TOGETHER=TOGETHER, ACTIVATION=name
         )
     return Outcome(out, activated)
+
+
+def move(w: Tensor, v: Tensor, of_y: Tensor, of_w: Tensor) -> None:
+    """w <- of_y + (1 - 2 of_w) v + of_w w, in one pass; all but v lie one value after another."""
+    from recollect.recovery.kernels import next_point
+
+    with torch.cuda.device(w.device):
+        next_point[(-(-w.numel() // MOVED),)](w, as_it_lies(v), of_y, of_w, w.numel(), BLOCK=MOVED)

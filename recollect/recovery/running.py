@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -43,6 +44,9 @@ State = TypeVar("State", bound=InWork)
 
 CPU_CHUNK, CUDA_CHUNK = 512, 4096  # larger working sets gain no speed
 CPU_CHUNK_CONVOLUTIONS = 32  # and here lose some: feature maps of more images leave the cache
+AGREED = 1e-3  # of the largest value: rounding stays far below, a slip does not
+
+note = logging.getLogger(__name__).info
 
 
 class Ready:
@@ -52,8 +56,9 @@ class Ready:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
         self._products = _products_for(f, self.device) if own_products else nullcontext()
-        if self.device.type == "cuda" and (chunk is None or (self.runs_kernels and self._has_convolutions)):
-            self._first_call(y[:4])
+        self._peak_of_one: int | None = None  # bytes, where a GPU has been watched
+        if self.runs_kernels:
+            self._settle_products(y[:4].to(self.device, copy=True))
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -74,14 +79,41 @@ class Ready:
         """Whether kernels of our own can be had on its device, and are wanted."""
         return isinstance(self._products, TensorCores)
 
-    def _first_call(self, some: Tensor) -> None:
-        """It loads libraries and their workspaces, and settles how feature maps lie: channels last is fastest, but a
-        network may take a view of them that is there only channels first."""
+    def _settle_products(self, some: Tensor) -> None:
+        """Kernels are for networks that give the same with them. Feature maps that lie channels last are fastest, but
+        a network may take a view of them that is there only channels first, or is a copy otherwise."""
         try:
-            self(some.to(self.device, copy=True))
-        except Exception:  # or its own trouble, which comes up again
-            if isinstance(self._products, TensorCores):
-                self._products.as_given = True
+            expected = apply_checked(self._f, some.clone())
+        except Exception:  # its own trouble, which comes up again
+            return
+        for as_given in (False, True) if self._has_convolutions else (False,):
+            assert isinstance(self._products, TensorCores)
+            self._products.as_given = as_given
+            if self._agrees(some, expected):
+                return
+        note("Products run in the library: with ours the network gives something else. It may draw at random.")
+        self._products = nullcontext()
+
+    def _agrees(self, some: Tensor, expected: Tensor) -> bool:
+        """Whether it gives this but for rounding, also the second time, when activations are computed along."""
+        try:
+            outs = [self(some.clone()), self._watched(some.clone())]
+        except torch.cuda.OutOfMemoryError:
+            raise  # that is not the kernel's
+        except Exception:  # of a view that is not there, or of a kernel
+            return False
+        near = AGREED * float(expected.nan_to_num(0, 0, 0).abs().max())
+        return all(torch.allclose(out, expected, rtol=0, atol=near, equal_nan=True) for out in outs)
+
+    def _watched(self, some: Tensor) -> Tensor:
+        """What it gives, and on a GPU the memory that one image takes at most."""
+        if self.device.type != "cuda":
+            return self(some)
+        torch.cuda.reset_peak_memory_stats(self.device)
+        before = torch.cuda.memory_allocated(self.device)
+        out = self(some)
+        self._peak_of_one = -(-(torch.cuda.max_memory_allocated(self.device) - before) // len(some))
+        return out
 
     @property
     def capturable(self) -> bool:
@@ -95,18 +127,16 @@ class Ready:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
         image = y[0].numel() * y.element_size()
         if self.device.type == "cuda":
-            needed = 2 * self._peak_of_one(y) + 24 * image  # eagerly and in a graph, each with memory of its own
+            if self._peak_of_one is None:
+                some = y[:4].to(self.device, copy=True)
+                self(some.clone())  # the first call also loads libraries and their workspaces
+                self._watched(some)
+            assert self._peak_of_one is not None
+            needed = 2 * self._peak_of_one + 24 * image  # eagerly and in a graph, each with memory of its own
             return int(max(1, min(CUDA_CHUNK, free_memory(self.device) // 2 // needed)))
         needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
         most = CPU_CHUNK_CONVOLUTIONS if self._has_convolutions else CPU_CHUNK
         return int(max(1, min(most, _free_cpu_memory() // 2 // needed)))
-
-    def _peak_of_one(self, y: Tensor) -> int:
-        probe = y[:4].to(self.device, copy=True)
-        torch.cuda.reset_peak_memory_stats(self.device)
-        before = torch.cuda.memory_allocated(self.device)
-        self(probe)
-        return -(-(torch.cuda.max_memory_allocated(self.device) - before) // len(probe))
 
 
 @contextmanager
@@ -155,7 +185,7 @@ def work_through(
     """Step images until each has stopped, at most `f.chunk` in work: finished ones leave, others take their places."""
     done = 0
     active: State | None = None
-    leaving: Leaving[Recovery] = Leaving(count, f.device)
+    leaving: Leaving[Recovery] = Leaving(count, f.device, f.chunk)
     with leaving, Entrance(count, f.chunk, enter, ahead=f.device.type == "cuda", device=f.device) as entrance:
         while done < count:
             newcomers = entrance.take(f.chunk - (len(active) if active else 0))

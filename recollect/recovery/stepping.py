@@ -14,11 +14,10 @@ from torch import Tensor
 
 from recollect.degradation import Degradation, Erasure
 from recollect.recovery.graphs import Graphs
-from recollect.recovery.products import LARGEST, as_it_lies
+from recollect.recovery.products import LARGEST, move
 from recollect.recovery.running import Ready
 
 FEWEST = 8  # steps from which a captured graph pays for itself
-BLOCK = 1024  # values for one of the kernel's programs
 
 
 def has_erasure_prox(theta: Degradation) -> TypeGuard[Erasure]:
@@ -32,7 +31,7 @@ class ErasureSteps:
         self._f, self._gamma, self._steps = f, gamma, steps
         self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
         self._looked = self._copies  # whether f leaves its input alone
-        self._buffers, self._most = [torch.empty(0)], 0
+        self._buffers, self._most, self._in_one_pass = [torch.empty(0)], 0, False
         self._graphs = Graphs(f.device, f.batch_unit) if f.capturable and steps >= FEWEST else None
 
     def __call__(self, y: Tensor, theta: Erasure) -> Tensor:
@@ -72,24 +71,27 @@ class ErasureSteps:
         return min(self._graphs.size_for(images), self._most)
 
     def _begin(self, y: Tensor, theta: Erasure, size: int) -> None:
-        """The first w, for v = u = 0, and the three coefficients; rows beyond the images keep what they hold."""
+        """The first w, for v = u = 0, and the coefficients; rows beyond the images keep what they hold."""
         if size > len(self._buffers[0]):
             rows = self._graphs.size_for(size) if self._graphs else size  # a few more images next time need no others
-            self._buffers = [y.new_zeros((rows, *y.shape[1:])) for _ in range(5)]
+            self._in_one_pass = self._f.runs_kernels and rows * y[0].numel() < LARGEST
+            self._buffers = [y.new_zeros((rows, *y.shape[1:])) for _ in range(3 if self._in_one_pass else 5)]
             if self._graphs:
                 self._graphs.forget()
-        self._w, self._half, self._of_w, self._of_v, self._of_y = (rows[:size] for rows in self._buffers)
+        self._w, self._of_w, self._of_y, *others = (rows[:size] for rows in self._buffers)
         own = slice(len(y))
         m = self._of_w[own].copy_(theta.keep).mul_(1 / (1 + self._gamma / 2))
-        torch.mul(m, -2, out=self._of_v[own]).add_(1)
         torch.mul(m, y, out=self._of_y[own])
+        if others:
+            self._of_v, self._half = others
+            torch.mul(m, -2, out=self._of_v[own]).add_(1)
         self._w[own] = self._of_y[own]
 
     def _step(self) -> Tensor:
         """The next w; returns v."""
         v = self._prior(self._w)  # line 8
-        if self._f.runs_kernels and self._w.numel() < LARGEST:
-            _in_one_pass(self._w, v, self._of_y, self._of_w)
+        if self._in_one_pass:
+            move(self._w, v, self._of_y, self._of_w)
             return v
         torch.addcmul(self._of_y, self._of_v, v, out=self._half)  # lines 9 and 6
         torch.addcmul(self._half, self._of_w, self._w, out=self._w)
@@ -113,11 +115,3 @@ class ErasureSteps:
         except Exception:  # one that takes no single image, or its own trouble, which comes up again
             return True
         return not torch.equal(given, image)
-
-
-def _in_one_pass(w: Tensor, v: Tensor, of_y: Tensor, of_w: Tensor) -> None:
-    """Lines 9 and 6 in a kernel of our own."""
-    from recollect.recovery.kernels import next_point
-
-    with torch.cuda.device(w.device):
-        next_point[(-(-w.numel() // BLOCK),)](w, as_it_lies(v), of_y, of_w, w.numel(), BLOCK=BLOCK)

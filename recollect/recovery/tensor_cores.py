@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from recollect.recovery.products import (
     Packed,
     as_it_lies,
     filled_size,
+    move,
     pack,
     processors_of,
     run_kernel,
@@ -36,12 +38,14 @@ FEWEST_CHANNELS = 16  # fewer leave most of a chunk empty: the library is as fas
 IN_WORDS = "float32 on tensor cores: three TF32 products, sums of 32 terms"  # in records
 TRIED = [(84, 8), (84, 48), (378, 128)]  # rows and columns of first products: one for each width of a tile
 
+_wanted = ContextVar("_wanted", default=True)
+
 note = logging.getLogger(__name__).info
 
 
 def exact_products(modules: Iterable[nn.Module], device: torch.device) -> AbstractContextManager[Any]:
     """Inside, layers among these run on tensor cores where that can be had; else a word says why not."""
-    weights = weights_among(modules, device) if device.type == "cuda" else []
+    weights = weights_among(modules, device) if device.type == "cuda" and _wanted.get() else []
     if not weights:
         return nullcontext()
     if 2 * sum(filled_size(w) * w.element_size() for w in weights) > free_memory(device) // 2:
@@ -49,6 +53,16 @@ def exact_products(modules: Iterable[nn.Module], device: torch.device) -> Abstra
         return nullcontext()
     works = all(_kernel_works(device, spatial) for spatial in {w.ndim == 4 for w in weights})
     return TensorCores(weights, device, processors_of(device)) if works else nullcontext()
+
+
+@contextmanager
+def library_products() -> Iterator[None]:
+    """Inside, recoveries run everything in PyTorch's library, also where our kernels can be had."""
+    before = _wanted.set(False)
+    try:
+        yield
+    finally:
+        _wanted.reset(before)
 
 
 def weights_among(modules: Iterable[nn.Module], device: torch.device) -> list[Tensor]:
@@ -77,8 +91,9 @@ class TensorCores(TorchFunctionMode):
     """Inside, layers with these weights run in the kernel; all else runs as it is.
 
     Feature maps lie channels last in memory, as the kernel reads them, or `as_given`, for networks that need that.
-    Weights are taken to stay as they are; one that is seen to change runs in the library from then on (a change behind
-    PyTorch's back, through `.data`, is not seen).
+    Weights are taken to stay as they are, and what a layer returns until an activation right after it is asked for. A
+    change that PyTorch knows of is seen: the weight runs in the library from then on, the activation too. One behind
+    its back is not: of a weight through `.data`, of what a layer returned in compiled code of others.
     """
 
     def __init__(self, weights: Iterable[Tensor], device: torch.device, processors: int) -> None:
@@ -87,7 +102,7 @@ class TensorCores(TorchFunctionMode):
         self._weights = {id(w): w for w in weights}
         self._packed: dict[int, Packed] = {}
         self._device, self._processors = device, processors
-        self._followed: dict[int, Activation] = {}  # layers, when they ran last
+        self._followed: dict[int, Activation] = {}  # layers, the last time that they ran
         self._latest: Latest | None = None
 
     def __exit__(self, *error: Any) -> None:
@@ -98,8 +113,7 @@ class TensorCores(TorchFunctionMode):
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         latest, self._latest = self._latest, None  # of the very next call alone: others may write into it
-        activation = activation_of(func, args, kwargs) if latest else None
-        activated = self._activated(latest, activation, args[0]) if latest and activation else None
+        activated = self._activated(latest, func, args, kwargs) if latest else None
         if activated is not None:
             return activated
         read = None if kwargs else LAYERS.get((func, len(args)))
@@ -108,10 +122,12 @@ class TensorCores(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         return self._run(call, args[0].shape[:-1] if read is linear else None)
 
-    def _activated(self, latest: Latest, activation: Activation, x: Any) -> Tensor | None:
-        """An activation of what a layer has just returned, if it is there; next time it will be."""
-        values = latest.values()
-        if values is None or x is not values or values._version != latest.version:
+    def _activated(self, latest: Latest, func: Any, args: tuple[Any, ...], kwargs: Any) -> Tensor | None:
+        """If this is an activation of what a layer has just returned, its outcome where it is there; it will be the
+        next time."""
+        activation, values = activation_of(func, args, kwargs), latest.values()
+        if activation is None or values is None or args[0] is not values or values._version != latest.version:
+            self._followed.pop(latest.weight, None)
             return None
         self._followed[latest.weight] = activation
         return latest.activated if activation == latest.activation else None
@@ -165,7 +181,7 @@ def _kernel_works(device: torch.device, spatial: bool) -> bool:
         note("Products run in the library: %s has no tensor cores for TF32.", torch.cuda.get_device_name(device))
         return False
     try:
-        right = all(_is_right(device, rows, columns, spatial) for rows, columns in TRIED)
+        right = all(_is_right(device, rows, columns, spatial) for rows, columns in TRIED) and _moves(device)
     except torch.cuda.OutOfMemoryError:
         raise  # that is not the kernel's, and may be over the next time
     except Exception as error:  # no triton, no compiler, a version of either that cannot: recovery needs none of them
@@ -188,3 +204,11 @@ def _is_right(device: torch.device, rows: int, columns: int, spatial: bool) -> b
     out = run_kernel(Call(x, weight, bias, padding=padding), pack(weight), processors_of(device)).values
     exact = functional.conv2d(x.permute(0, 3, 1, 2).double(), weight.double(), bias.double(), padding=padding)
     return bool((out.permute(0, 3, 1, 2) - exact).abs().max() < 1e-6 * exact.abs().max())
+
+
+def _moves(device: torch.device) -> bool:
+    """Whether a first step between two products is right."""
+    w, v, of_y, of_w = torch.rand(4, 100, device=device, generator=torch.Generator(device).manual_seed(0))
+    exact = of_y.double() + (1 - 2 * of_w.double()) * v + of_w.double() * w
+    move(w, v, of_y, of_w)
+    return bool((w - exact).abs().max() < 1e-6)

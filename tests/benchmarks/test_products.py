@@ -51,6 +51,12 @@ def test_the_page_shows_the_numbers_on_record() -> None:
         assert line in page
 
 
+@pytest.mark.parametrize("name", ["missing.json", "speed-gpu.json"])
+def test_a_file_that_is_no_record_of_it_is_told(name: str) -> None:
+    with pytest.raises(SystemExit, match=name):
+        products.main(["--tables", str(ROOT / "results" / name)])
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_without_a_gpu_a_sentence_says_so() -> None:
     with pytest.raises(SystemExit, match="The device cuda cannot be used"):

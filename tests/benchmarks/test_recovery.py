@@ -53,6 +53,9 @@ def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_le
         (["--budget", "-1"], "--budget is a number of seconds"),
         (["--cases", "demo", "--checkpoint", "README.md"], "README.md"),
         (["--tables", "missing.json"], "missing.json"),
+        (["--tables", "results/products.json"], "was not written by this benchmark"),
+        (["--cases", "quick", "--out", "tests"], "it is a folder"),
+        (["--cases", "quick", "--out", "README.md/speed.json"], "cannot be written"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(arguments: list[str], words: str) -> None:

@@ -1,5 +1,6 @@
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -37,6 +38,9 @@ LEAKY = {"negative_slope": 0.2, "inplace": False}
     [
         (functional.leaky_relu, (X,), LEAKY, Activation("leaky_relu", 0.2)),
         (functional.leaky_relu, (X,), LEAKY | {"inplace": True}, None),
+        (functional.leaky_relu, (X,), LEAKY | {"negative_slope": 1}, Activation("leaky_relu", 1.0)),
+        (functional.leaky_relu, (X,), LEAKY | {"negative_slope": np.float32(0.2)}, None),
+        (functional.leaky_relu, (X,), LEAKY | {"negative_slope": torch.tensor(0.2)}, None),
         (functional.leaky_relu, (X,), {"negative_slope": 0.2}, None),
         (functional.leaky_relu, (X, 0.2), None, None),
         (functional.softplus, (X, 1.0, 20.0), None, Activation("softplus")),

@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -33,6 +34,29 @@ def test_rows_arrive_at_their_places_on_the_host(device: str, lots: int) -> None
     assert done.value.device.type == "cpu"
     assert torch.equal(done.value, every.value)
     assert torch.equal(done.image, every.image)
+
+
+class Started:
+    """In place of a thread and a stream: what is sent, when."""
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+
+    def submit(self, _: object, index: Tensor, rows: Rows) -> None:
+        assert torch.equal(rows.value, index + 0.5)
+        self.sent.append(len(index))
+
+
+@pytest.mark.parametrize(("chunk", "sent"), [(1, [1] * 6), (4, [4, 2]), (1000, [6])])
+def test_lots_are_no_larger_than_the_working_set(chunk: int, sent: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: None)
+    leaving, started = Leaving[Rows](6, torch.device("cpu"), chunk), Started()
+    leaving._aside, leaving._stream = started, SimpleNamespace(wait_stream=lambda _: None)  # type: ignore[assignment]
+    for index in torch.arange(6).split(1):
+        leaving.put(index, rows_of(index))
+    with pytest.raises(AssertionError):  # nobody took them
+        leaving.all()
+    assert started.sent == sent
 
 
 @pytest.mark.gpu

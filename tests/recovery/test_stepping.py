@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from recollect import Erasure
-from recollect.recovery import admm, stepping
+from recollect.recovery import admm, products, stepping
 from recollect.recovery.admm import Solver
 from recollect.recovery.running import Ready, ready
 from recollect.recovery.stepping import ErasureSteps, has_erasure_prox
@@ -71,7 +71,8 @@ def test_the_same_where_a_kernel_takes_the_steps(monkeypatch: pytest.MonkeyPatch
         in_one_pass(*args)
 
     monkeypatch.setattr(Ready, "runs_kernels", True)
-    monkeypatch.setattr(stepping, "_in_one_pass", counted)
+    monkeypatch.setattr(Ready, "_settle_products", lambda *_: None)
+    monkeypatch.setattr(stepping, "move", counted)
     f = Random.draw(2, math.prod(SHAPE), 1.5)
     y, theta = draw(2, 4)
     expected = admm(f, y, theta, gamma=0.5, steps=9)
@@ -91,7 +92,7 @@ def test_the_kernel_takes_the_step(shape: tuple[int, ...], kind: str) -> None:
     v = v.to(memory_format=torch.channels_last) if kind == "channels last" else v
     expected = w.clone()
     in_one_pass(expected, v, of_y, of_w)
-    stepping._in_one_pass(w, v, of_y, of_w)
+    products.move(w, v, of_y, of_w)
     assert torch.allclose(w, expected, rtol=1e-6, atol=1e-6)
 
 

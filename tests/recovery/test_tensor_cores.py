@@ -11,13 +11,12 @@ from torch.autograd import forward_ad
 from torch.nn import functional
 
 from recollect import Blind, FullyConnected, UNet, mask
-from recollect.recovery import products, tensor_cores
+from recollect.recovery import library_products, products, running, tensor_cores
 from recollect.recovery.products import Activation, Call, Outcome, Packed
 from recollect.recovery.running import products_of, ready
 from recollect.recovery.tensor_cores import IN_WORDS, TensorCores, exact_products, weights_among
 
 gpu = pytest.mark.gpu
-PROCESSORS = 132
 CPU = torch.device("cpu")
 
 
@@ -35,8 +34,9 @@ def by_hand(call: Call, layer: Packed, processors: int, activation: Activation |
     values = out.permute(0, 2, 3, 1).float().contiguous()
     if activation is None:
         return Outcome(values, None)
-    bent = values * activation.slope if activation.name == "leaky_relu" else values.exp().log1p()
-    return Outcome(values, torch.where(values > (0 if activation.slope else 20), values, bent))
+    if activation.name == "leaky_relu":
+        return Outcome(values, torch.where(values > 0, values, values * activation.slope))
+    return Outcome(values, torch.where(values > 20, values, values.exp().log1p()))
 
 
 @pytest.fixture
@@ -311,6 +311,16 @@ def test_each_layer_has_the_slope_that_followed_it_last(calls: list[int], activa
     assert len(calls) == 8
 
 
+def test_an_activation_that_no_longer_follows_is_no_longer_computed_along(calls: list[int]) -> None:
+    layer, x = nn.Linear(40, 24), torch.rand(9, 40)
+    with torch.no_grad(), on_a_cpu(layer) as inside:
+        for follow in (nn.LeakyReLU(), nn.LeakyReLU(), nn.Tanh(), nn.Tanh()):
+            follow(layer(x))
+        layer(x)
+        assert inside._latest.activated is None
+    assert len(calls) == 5
+
+
 @pytest.mark.parametrize("between", ["a write", "a write through data", "a write in numpy", "another tensor"])
 def test_a_leaky_relu_of_anything_else_is_not_the_one_along(between: str, calls: list[int]) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40) - 0.5
@@ -362,6 +372,77 @@ def test_what_a_layer_returned_is_not_held(calls: list[int]) -> None:
         assert inside._latest is not None
         assert inside._latest.values() is None
     assert inside._latest is None
+
+
+class Reshaping(nn.Module):
+    """Writes into its feature maps through what is a view of them only channels first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(16, 16, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        maps = self.convolution(x)
+        maps.reshape(len(x), -1).clamp_(-0.1, 0.1)
+        return maps
+
+
+class Drawing(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(40, 40)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x) + torch.rand_like(x)
+
+
+def made_ready(f: nn.Module, y: Tensor, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(running, "_products_for", lambda f, device: on_a_cpu(*f.modules()))
+    with ready(f, y, 4) as made:
+        return made
+
+
+@pytest.mark.parametrize(
+    ("f", "shape", "as_given"),
+    [
+        (nn.Conv2d(16, 16, 3, padding=1), (5, 16, 4, 4), False),
+        (Reshaping(), (5, 16, 4, 4), True),
+        (nn.Sequential(nn.Linear(40, 40), nn.LeakyReLU()), (5, 2, 2, 40), False),
+    ],
+)
+def test_networks_for_the_kernel_give_the_same_with_it(
+    f: nn.Module, shape: tuple[int, ...], as_given: bool, calls: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = torch.rand(shape)
+    made = made_ready(f, y, monkeypatch)
+    assert made.runs_kernels
+    assert made._products.as_given is as_given
+    with torch.no_grad():
+        assert torch.allclose(made(y), f(y), atol=1e-5)
+    assert calls
+
+
+def test_one_that_does_not_runs_in_the_library_with_a_word(
+    calls: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger=running.__name__)
+    assert not made_ready(Drawing(), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
+    assert "with ours the network gives something else" in caplog.text
+
+
+def test_so_does_one_that_the_kernel_fails_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Outcome:
+        raise RuntimeError("cannot be compiled")
+
+    monkeypatch.setattr(tensor_cores, "run_kernel", fail)
+    assert not made_ready(nn.Linear(40, 40), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
+
+
+def test_a_network_s_own_trouble_is_not_the_kernel_s(calls: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    made = made_ready(nn.Linear(40, 40), torch.rand(5, 2, 2, 30), monkeypatch)
+    assert made.runs_kernels
+    with pytest.raises(RuntimeError, match="shapes"):
+        made(torch.rand(5, 2, 2, 30))
 
 
 def test_on_a_cpu_nothing_changes() -> None:
@@ -525,14 +606,16 @@ def test_errors_of_networks_are_at_most_twice_the_library_s(network: str) -> Non
 
 @gpu
 @pytest.mark.parametrize("network", ["fc", "unet"])
-def test_what_is_recovered_is_the_same_but_for_rounding(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_recovered_is_the_same_but_for_rounding(network: str) -> None:
     f = FullyConnected((3, 16, 16), layers=3, width=128) if network == "fc" else UNet(widths=(16, 32))
     x = torch.rand(30, 3, 16, 16, generator=torch.Generator().manual_seed(1))
     y = mask("block", (3, 16, 16)).apply(x).cuda()
     method = Blind(limit=3)
     ours = method(f.cuda(), y)
-    monkeypatch.setattr(tensor_cores, "_kernel_works", lambda *_: False)
-    plain = method(f, y)
+    with library_products():
+        assert products_of(f) == "by the library"
+        plain = method(f, y)
+    assert products_of(f) == IN_WORDS
     assert not torch.equal(ours.estimate, plain.estimate)
     assert torch.equal(ours.rounds, plain.rounds)
     assert torch.allclose(ours.estimate, plain.estimate, atol=1e-4)
