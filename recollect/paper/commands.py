@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -128,6 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words, code = told(ended)
         sys.stderr.write(words + "\n")
         return code
+    except BrokenPipeError:  # nobody reads any more, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNFINISHED
 
 
 def _main(arguments: Sequence[str] | None) -> int:

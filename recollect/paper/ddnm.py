@@ -51,5 +51,5 @@ EXPERIMENT = Experiment(
     id="ddnm",
     shows="original, degraded, and what DDNM makes of it with a diffusion prior that never saw the autoencoder",
     where="Figure 11",
-    pictures=Pictures(fit, take, draw, needs_prior=True),
+    pictures=Pictures(fit, take, draw, needs_weights=False, needs_prior=True),
 )

@@ -111,7 +111,7 @@ def _draw_panel(place: Axes, panel: Panel, x: Axis, y: Axis) -> None:
     if not panel.lines:  # its names stay, for the row and the column
         place.set(xticks=[], yticks=[], frame_on=False)
         return
-    for method in (name for name in STYLES if name in panel.lines):
+    for method in (name for name in reversed(STYLES) if name in panel.lines):  # blind on top, where lines meet at 0
         dots: list[Dot] = panel.lines[method]
         colour, marker, dashes, words = STYLES[method]
         at = [dot.x for dot in dots]

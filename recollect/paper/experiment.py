@@ -33,11 +33,12 @@ def _no_figures(_scale: Scale, _results: Results) -> dict[str, Figure]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Images to look at: what is computed from a training's weights, and how it is drawn."""
+    """Images to look at: what is computed from a training's images and weights, and how it is drawn."""
 
     fit: Callable[[Scale], Fit]
     take: Callable[[Bench, Scale, Fit], Arrays]
     draw: Callable[[Arrays], Figure]
+    needs_weights: bool = True
     needs_prior: bool = False  # a diffusion model, so diffusers
 
 
@@ -57,5 +58,5 @@ class Experiment:
 
     def fits(self, scale: Scale) -> list[Fit]:
         """Every training it needs, each once, in order."""
-        shown = [self.pictures.fit(scale)] if self.pictures else []
+        shown = [self.pictures.fit(scale)] if self.pictures and self.pictures.needs_weights else []
         return list(dict.fromkeys([*(cell.fit for cell in self.cells(scale)), *self.trainings(scale), *shown]))

@@ -84,8 +84,9 @@ def training(bench: Bench, fit: Fit, images: Shared[Images], budget: Budget) -> 
     def keep(facts: dict[str, Any]) -> str:
         reached = ", ".join(f"{m['wanted']:.0e} in {m['seconds']:.0f} s" for m in facts["milestones"])
         words = f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
-        if _losses(bench.results.training(fit)) - _losses(facts):  # cells of those losses are on record too
-            return f"{words} An earlier training that reached more stays on record."
+        former = bench.results.training(fit)
+        if former and former["finished"] and not _losses(facts) > _losses(former):
+            return f"{words} The record of an earlier training stays, as its cells do."
         bench.results.add_training(fit, facts)
         return words
 

@@ -18,7 +18,7 @@ from recollect.auditing.generic import prior_facts
 from recollect.auditing.pictures import save_arrays
 from recollect.degradation import Degradation, Observation
 from recollect.images import Images
-from recollect.paper.experiment import Experiment
+from recollect.paper.experiment import Experiment, Pictures
 from recollect.paper.fitting import Bench, finished, training
 from recollect.paper.plan import GENERIC, Cell, Fit
 from recollect.paper.scales import Scale
@@ -138,16 +138,22 @@ class TakePictures:
 
     @property
     def fit(self) -> Fit | None:
-        """The training whose weights are needed; None where there is nothing to be done."""
+        """The training whose weights are needed; None where there is nothing to be done, or none is."""
+        pictures = self._to_take
+        return pictures.fit(self.scale) if pictures and pictures.needs_weights else None
+
+    @property
+    def _to_take(self) -> Pictures | None:
         pictures = self.experiment.pictures
         if pictures is None or self.bench.pictures(self.experiment.id).exists():
             return None
-        return pictures.fit(self.scale) if can_open_priors() or not pictures.needs_prior else None
+        return pictures if can_open_priors() or not pictures.needs_prior else None
 
     def __call__(self, _budget: Budget) -> Iterator[Task]:
-        fit, pictures = self.fit, self.experiment.pictures
-        if fit and pictures and finished(self.bench, fit):
-            yield Task(f"{self.experiment.id}: pictures", pictures.take, (self.bench, self.scale, fit), self._keep)
+        pictures = self._to_take
+        if pictures and (self.fit is None or finished(self.bench, self.fit)):
+            inputs = (self.bench, self.scale, pictures.fit(self.scale))
+            yield Task(f"{self.experiment.id}: pictures", pictures.take, inputs, self._keep)
 
     def _keep(self, arrays: dict[str, np.ndarray]) -> str:
         path = self.bench.pictures(self.experiment.id)

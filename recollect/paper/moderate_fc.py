@@ -11,8 +11,7 @@ from recollect.paper.scales import Scale
 # Approximate recovery, percent, on the paper's three masks.
 PAPER = {"iterate": (7.64, 0.78, 1.92), "blind": (54.2, 45.2, 56.9), "known": (80.6, 75.9, 84.2)}
 
-
-GAMMA = 1.0  # beside the paper's 0.1, with which 40 steps move an erased pixel too little
+GAMMA = 1.0  # beside the paper's 0.1: it brings out more of many images (docs/training.md)
 
 
 def cells(scale: Scale) -> list[Cell]:

@@ -33,11 +33,11 @@ def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
     found: list[tuple[float, np.ndarray, np.ndarray]] = []
     for name in scale.table_masks:
         cell = Cell(fit, fit.milestones[-1], "train", name, "blind")
-        estimate = recover(cell.settled_method(), f, cell.observe(images)).estimate.clamp(0, 1)
+        estimate = recover(cell.settled_method(), f, cell.observe(images)).estimate
         errors = mse(estimate, images.pixels).numpy()
         below = np.flatnonzero(errors < APPROXIMATE)
         chosen = below[np.argsort(-errors[below])][:SHOWN]
-        originals, recovered = (_colours(pixels) for pixels in (images[chosen], Images(estimate[chosen])))
+        originals, recovered = (_colours(pixels) for pixels in (images[chosen], Images(estimate[chosen].clamp(0, 1))))
         found += list(zip(errors[chosen], originals, recovered, strict=True))
     if not found:
         raise InputError(f"No image is recovered with an error below {APPROXIMATE:g}: there is nothing to show.")

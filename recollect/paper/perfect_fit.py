@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recollect.paper.panels import Reading, against_loss
@@ -62,5 +63,6 @@ def figures(scale: Scale, results: Results, name: str, read: Reading, y: Axis) -
             rows[network_name(fit)] = [
                 against_loss(results, [c for c in own if c.mask == mask], read) for mask in scale.masks
             ]
-        drawn[f"{name}-{optimizer}"] = grid_figure(rows, scale.masks, LOSS, y)
+        x = replace(LOSS, label=f"{LOSS.label} of networks trained by {optimizer.capitalize()}")
+        drawn[f"{name}-{optimizer}"] = grid_figure(rows, scale.masks, x, y)
     return drawn

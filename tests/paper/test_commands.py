@@ -60,3 +60,10 @@ def test_both_doors_lead_to_the_same(tmp_path: Path) -> None:
     told = [subprocess.run(c, cwd=ROOT, capture_output=True, text=True, check=True).stdout for c in (plain, typer)]
     assert told[0] == told[1]
     assert "theorem-1" in told[0]
+
+
+def test_nothing_is_said_to_one_who_no_longer_listens() -> None:
+    command = f"{sys.executable} -m recollect.paper list --scale full | head -n 1"
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("scale full")
+    assert done.stderr == ""

@@ -144,19 +144,20 @@ def test_where_the_checkpoints_are_gone_it_trains_again_for_what_is_missing_alon
     assert len(told) == 1 + 6 + 1
 
 
-def test_a_training_that_reaches_less_does_not_take_the_place_of_one_on_record(tmp_path: Path) -> None:
+def test_a_second_training_takes_the_place_of_the_first_only_if_it_reaches_more(tmp_path: Path) -> None:
     here = bench(tmp_path)
-    lines_of(tmp_path, "block")
-    kept = here.results.training(FIT)
-    shutil.rmtree(tmp_path / "work")
-    told: list[str] = []
-    assert not run([experiment(("half",), replace(FIT, limit_seconds=1e-3))], SMALL, here, tell=told.append)
-    assert "An earlier training that reached more stays on record." in told[0]
-    assert here.results.training(FIT) == kept
-    shutil.rmtree(tmp_path / "work")
-    assert "stays on record" not in lines_of(tmp_path, "block", "half")[0]  # in its full time it reaches as much
-    assert here.results.training(FIT) != kept
-    assert len(contents(tmp_path)) == 12
+    first = replace(FIT, milestones=(1e-2, 1e-30), limit_seconds=1.0)
+    assert run([experiment(("block",), first)], SMALL, here)
+    kept = here.results.training(first)
+    further = replace(first, milestones=FIT.milestones)
+    short = replace(first, limit_seconds=1e-3)
+    for mask, fit, stays in (("half", short, True), ("dust", first, True), ("frame", further, False)):
+        shutil.rmtree(tmp_path / "work")
+        told: list[str] = []
+        run([experiment((mask,), fit)], SMALL, here, tell=told.append)
+        assert "trained:" in told[0]
+        assert ("The record of an earlier training stays" in told[0]) is stays
+        assert (here.results.training(first) == kept) is stays
 
 
 def test_a_training_that_stops_short_gives_what_it_reached(tmp_path: Path) -> None:
