@@ -1,17 +1,13 @@
 """That it runs and says what it found, and that the page shows what is on record."""
 
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.benchmarks import running
+from tests.benchmarks.running import ROOT
 
-
-def run(*arguments: str) -> str:
-    command = [sys.executable, "benchmarks/last_layer.py", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
+run, refused = (partial(function, "last_layer") for function in (running.run, running.refused))
 
 
 def test_both_ways_are_counted(tmp_path: Path) -> None:
@@ -26,8 +22,8 @@ def test_both_ways_are_counted(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_told_in_a_sentence() -> None:
-    assert "was not written by this benchmark" in run("--tables", "results/products.json")
-    assert "Traceback" not in run("--images", "photos?count=nine")
+    assert "was not written by this benchmark" in refused("--tables", "results/products.json")
+    assert "count" in refused("--images", "photos?count=nine")
 
 
 def test_the_page_shows_the_numbers_on_record() -> None:

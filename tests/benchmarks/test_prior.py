@@ -1,34 +1,17 @@
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from recollect.auditing.generic import STRONGEST
 from recollect.priors import bundled, train_prior
+from tests.benchmarks import running
+from tests.benchmarks.running import ROOT
 from tests.priors.making import TINY, pictures
 
-ROOT = Path(__file__).parents[2]
 RECORDS = ("results/prior-32.json", "results/prior-64.json")
-
-
-def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "benchmarks/prior.py", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-def run(*arguments: str) -> str:
-    done = ended(*arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def refused(*arguments: str) -> str:
-    done = ended(*arguments)
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
-    return done.stderr
+run, refused = (partial(function, "prior") for function in (running.run, running.refused))
 
 
 def test_the_benchmark_runs(tmp_path: Path) -> None:

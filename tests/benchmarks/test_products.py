@@ -1,7 +1,6 @@
 """That it runs and says what it found; times and errors are no test's business."""
 
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -9,12 +8,11 @@ from torch import nn
 
 from recollect import FullyConnected, Images
 from recollect.records import read_json
+from tests.benchmarks.running import ROOT
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import products
-
-ROOT = Path(__file__).parents[2]
 
 RECORD = {
     "device": "a GPU", "products": "on tensor cores", "versions": {"torch": "2"}, "date": "2026-11-16",

@@ -1,18 +1,13 @@
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.benchmarks import running
+from tests.benchmarks.running import ROOT
 
-
-def run(*arguments: str) -> str:
-    command = [sys.executable, "benchmarks/recovery.py", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+run, refused = (partial(function, "recovery") for function in (running.run, running.refused))
 
 
 def test_the_benchmark_runs(tmp_path: Path) -> None:
@@ -59,11 +54,7 @@ def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_le
     ],
 )
 def test_mistakes_are_told_in_a_sentence(arguments: list[str], words: str) -> None:
-    command = [sys.executable, "benchmarks/recovery.py", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
+    assert words in refused(*arguments)
 
 
 @pytest.mark.parametrize("name", ["speed-cpu.json", "speed-cpu-unet.json", "speed-gpu.json"])
