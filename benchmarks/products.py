@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     results: dict[str, Any] = {"date": date.today().isoformat(), **provenance("cuda"), "cases": {}}
     for name in BATCHES:
         images, f = prepare(name, options)
-        results |= {"products": products_of(f)}
+        results |= {"products": products_of(f, images.pixels)}
         results["cases"][name] = compare(name, images, f)
         if options.out:
             write_json(options.out, results)

@@ -221,7 +221,7 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
-        "limit": case.limit, "products": products_of(f),
+        "limit": case.limit, "products": products_of(f, y),
         "recollect": ours.describe(needed), "floor": floor,
         "over_floor": [seconds / alone for seconds, alone in turns], "turns": turns,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},

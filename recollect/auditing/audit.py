@@ -150,10 +150,10 @@ def _facts(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     moved = damage_moved(f, sets["train"], (p.truth for p in places if p.set == "train"))
     model = describe_model(f, sets["train"], deterministic) | {"damage_moved": moved}
+    products = products_of(f, sets["train"][:4].pixels)
     return {
-        "model": model, "settings": settings,
-        "provenance": provenance(device_of(f), started=started, products=products_of(f)), "control": None, **about,
-        "prior": prior_facts(methods, sets),
+        "model": model, "settings": settings, "control": None, **about, "prior": prior_facts(methods, sets),
+        "provenance": provenance(device_of(f), started=started, products=products),
     }  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def measure_shard(
 ) -> Measured:  # fmt: skip
     """On any machine; what is said about the machine is said of this one."""
     f, started = model.opened, conditions.provenance.get("started")
-    where = provenance(device_of(f), started=started, products=products_of(f))
+    where = provenance(device_of(f), started=started, products=products_of(f, images[:4].pixels))
     trial = Trial(images, truth, method, cell, settings, replace(conditions, provenance=where), shown)
     return trial.measured(f)
 

@@ -13,11 +13,12 @@ from torch.nn import functional
 from recollect import Blind, FullyConnected, UNet, mask
 from recollect.recovery import library_products, products, running, tensor_cores
 from recollect.recovery.products import Activation, Call, Outcome, Packed
-from recollect.recovery.running import products_of, ready
+from recollect.recovery.running import BY_THE_LIBRARY, products_of, ready
 from recollect.recovery.tensor_cores import IN_WORDS, TensorCores, exact_products, weights_among
 
 gpu = pytest.mark.gpu
 CPU = torch.device("cpu")
+ROWS_OF_32 = torch.rand(5, 1, 4, 32)
 
 
 def by_hand(call: Call, layer: Packed, processors: int, activation: Activation | None) -> Outcome:
@@ -186,7 +187,7 @@ def test_looking_for_weights_changes_no_network() -> None:
     """The weight of a parametrized layer is made when it is asked for, which may move what it is made from."""
     f = nn.utils.parametrizations.spectral_norm(nn.Linear(40, 40))
     before = f.parametrizations.weight[0]._u.clone()
-    products_of(f)
+    products_of(f, torch.rand(2, 1, 1, 40))
     assert torch.equal(f.parametrizations.weight[0]._u, before)
 
 
@@ -426,8 +427,11 @@ def test_one_that_does_not_runs_in_the_library_with_a_word(
     calls: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger=running.__name__)
-    assert not made_ready(Drawing(), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
+    f, y = Drawing(), torch.rand(5, 2, 2, 40)
+    assert not made_ready(f, y, monkeypatch).runs_kernels
     assert "with ours the network gives something else" in caplog.text
+    assert products_of(f, y) == BY_THE_LIBRARY
+    assert products_of(f.linear, y) == IN_WORDS
 
 
 def test_so_does_one_that_the_kernel_fails_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,14 +454,15 @@ def test_on_a_cpu_nothing_changes() -> None:
 
 
 def test_records_say_how_products_ran() -> None:
-    assert products_of(nn.Linear(32, 32)) == "by the library"
+    assert products_of(nn.Linear(32, 32), ROWS_OF_32) == BY_THE_LIBRARY
 
 
 @gpu
 def test_on_a_gpu_records_say_how_products_ran() -> None:
     f = nn.Linear(32, 32).cuda()
-    assert products_of(f) == IN_WORDS
-    assert products_of(torch.compile(f)) == products_of(nn.Tanh().cuda()) == "by the library"
+    assert products_of(f, ROWS_OF_32) == IN_WORDS
+    for other in (torch.compile(f), nn.Tanh().cuda()):
+        assert products_of(other, ROWS_OF_32) == BY_THE_LIBRARY
 
 
 def error_of(out: Tensor, exact: Tensor) -> float:
@@ -613,9 +618,9 @@ def test_what_is_recovered_is_the_same_but_for_rounding(network: str) -> None:
     method = Blind(limit=3)
     ours = method(f.cuda(), y)
     with library_products():
-        assert products_of(f) == "by the library"
+        assert products_of(f, x) == BY_THE_LIBRARY
         plain = method(f, y)
-    assert products_of(f) == IN_WORDS
+    assert products_of(f, x) == IN_WORDS
     assert not torch.equal(ours.estimate, plain.estimate)
     assert torch.equal(ours.rounds, plain.rounds)
     assert torch.allclose(ours.estimate, plain.estimate, atol=1e-4)
