@@ -16,10 +16,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from measuring import can_be_written, read_result, table
+from measuring import can_be_written, mistakes_told, read_result, table
 
-from recollect import Blind, FullyConnected, Images, InputError, KnownMask, Score, load, mask, observe
-from recollect.degradation.masks import SIX
+from recollect import Blind, FullyConnected, Images, KnownMask, Score, load, mask, observe
+from recollect.degradation import SIX
 from recollect.records import provenance, write_json
 from recollect.training import Recipe, train_to_loss
 
@@ -27,10 +27,8 @@ GAMMA = 0.5
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    try:
+    with mistakes_told():
         run(parse(arguments))
-    except InputError as error:
-        raise SystemExit(str(error)) from None
 
 
 def run(options: argparse.Namespace) -> None:

@@ -172,6 +172,15 @@ def in_turn(turns: int, ours: Callable[[], Any], f: Network, x: Tensor, calls: i
     return [(timed(ours, device)[1], timed(alone, device)[1]) for _ in range(turns)]
 
 
+@contextmanager
+def mistakes_told() -> Iterator[None]:
+    """Inside, a user's mistake ends the benchmark with one sentence."""
+    try:
+        yield
+    except InputError as error:
+        raise SystemExit(str(error)) from None
+
+
 def read_result(path: Path, *parts: str) -> dict[str, Any]:
     """What a benchmark has written, with these parts."""
     found = read_json(path)

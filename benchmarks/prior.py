@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import table
+from measuring import mistakes_told, read_result, table
 from torch import Tensor
 
 from recollect import Images, InputError, Score, load, mask, observe
@@ -31,15 +31,13 @@ from recollect.recovery import DDNM, Biharmonic
 
 
 def main() -> None:
-    try:
+    with mistakes_told():
         run(arguments())
-    except InputError as error:
-        raise SystemExit(str(error)) from None
 
 
 def run(options: argparse.Namespace) -> None:
     if options.tables:
-        print("\n\n".join(psnr_table(read_json(path)) for path in options.tables))
+        print("\n\n".join(psnr_table(read_result(path, "psnr")) for path in options.tables))
         return
     images = load(options.images)
     images = images[: options.count] if options.count else images

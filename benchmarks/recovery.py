@@ -37,6 +37,7 @@ from measuring import (
     best_of,
     can_be_written,
     in_turn,
+    mistakes_told,
     network_times,
     one_call,
     read_result,
@@ -45,7 +46,7 @@ from measuring import (
 )
 from torch import Tensor, nn
 
-from recollect import Blind, FullyConnected, Images, InputError, Recovery, Stop, UNet, mask, observe
+from recollect import Blind, FullyConnected, Images, Recovery, Stop, UNet, mask, observe
 from recollect.checkpoints import load_checkpoint, save_checkpoint
 from recollect.degradation import Degradation, all_erased, half_kept
 from recollect.precision import as_judged, check_device
@@ -90,10 +91,8 @@ ON_GPU = ["fc10", "fc20", "unet50", "unet1000"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    try:
+    with mistakes_told():
         run(parse(arguments))
-    except InputError as error:
-        raise SystemExit(str(error)) from None
 
 
 def run(options: argparse.Namespace) -> None:
@@ -221,7 +220,7 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
-        "limit": case.limit, "products": products_of(f, y),
+        "limit": case.limit, "products": products_of(f, y[:4]),
         "recollect": ours.describe(needed), "floor": floor,
         "over_floor": [seconds / alone for seconds, alone in turns], "turns": turns,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},

@@ -12,7 +12,7 @@ from recollect.checkpoints import load_checkpoint
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.paper.plan import SEED, Fit, ImageSet
-from recollect.paper.results import Results
+from recollect.paper.results import Results, losses_reached
 from recollect.priors import BUNDLED, Prior, open_prior
 from recollect.records import provenance
 from recollect.sources import load
@@ -75,7 +75,7 @@ def finished(bench: Bench, fit: Fit) -> bool:
     facts, here = bench.results.training(fit), bench.checkpoints(fit)
     if not facts or not facts["finished"]:
         return False
-    return _losses(facts) <= set(here) and (facts["reached"] or None in here)
+    return losses_reached(facts) <= set(here) and (facts["reached"] or None in here)
 
 
 def training(bench: Bench, fit: Fit, images: Shared[Images], budget: Budget) -> Task:
@@ -85,18 +85,13 @@ def training(bench: Bench, fit: Fit, images: Shared[Images], budget: Budget) -> 
         reached = ", ".join(f"{m['wanted']:.0e} in {m['seconds']:.0f} s" for m in facts["milestones"])
         words = f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
         former = bench.results.training(fit)
-        if former and former["finished"] and not _losses(facts) > _losses(former):
+        if former and former["finished"] and not losses_reached(facts) > losses_reached(former):
             return f"{words} The record of an earlier training stays, as its cells do."
         bench.results.add_training(fit, facts)
         return words
 
     inputs = (fit, images, Folder(bench.work / fit.name), budget.left, bench.device)
     return Task(f"{fit.name}: training", train, inputs, keep, first=True)
-
-
-def _losses(facts: dict[str, Any] | None) -> set[float]:
-    """That a training reached."""
-    return {m["wanted"] for m in facts["milestones"]} if facts else set()
 
 
 def train(fit: Fit, images: Images, folder: Path, pause: float, device: torch.device) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class Results:
     def out_of_reach(self, cell: Cell) -> bool:
         """Whether the training was given its full time and did not come down to this loss."""
         facts = self.training(cell.fit) or {"finished": False}
-        return facts["finished"] and cell.loss not in {m["wanted"] for m in facts["milestones"]}
+        return facts["finished"] and cell.loss not in losses_reached(facts)
 
     def missing(self, cell: Cell) -> bool:
         """Whether there is something to compute; where the last loss was not reached, the best stands for it."""
@@ -86,3 +86,8 @@ class Results:
 
     def _training_path(self, fit: Fit) -> Path:
         return self.folder / "trainings" / f"{fit.name}.json"
+
+
+def losses_reached(training: Mapping[str, Any]) -> set[float]:
+    """By what is recorded of a training."""
+    return {milestone["wanted"] for milestone in training["milestones"]}

@@ -20,7 +20,7 @@ from recollect.recovery.entrance import Entrance
 from recollect.recovery.leaving import Leaving
 from recollect.recovery.products import ROWS
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.recovery.tensor_cores import IN_WORDS, TensorCores, exact_products, free_memory
+from recollect.recovery.tensor_cores import BY_THE_LIBRARY, IN_WORDS, TensorCores, exact_products, free_memory
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -45,8 +45,6 @@ State = TypeVar("State", bound=InWork)
 CPU_CHUNK, CUDA_CHUNK = 512, 4096  # larger working sets gain no speed
 CPU_CHUNK_CONVOLUTIONS = 32  # and here lose some: feature maps of more images leave the cache
 AGREED = 1e-3  # of the largest value: rounding stays far below, a slip does not
-
-BY_THE_LIBRARY = "by the library"  # in records
 
 note = logging.getLogger(__name__).info
 
@@ -153,10 +151,10 @@ def ready(f: Autoencoder, y: Tensor, chunk: int | None, own_products: bool = Tru
 
 
 def products_of(f: Autoencoder, images: Tensor) -> str:
-    """How a recovery of such images computes the products in f, for records."""
+    """How a recovery of images like these few computes the products in f, for records."""
     if not isinstance(_products_for(f, device_of(f)), TensorCores):
         return BY_THE_LIBRARY
-    with ready(f, images[:4], 1) as settled:
+    with ready(f, images, 1) as settled:
         return IN_WORDS if settled.runs_kernels else BY_THE_LIBRARY
 
 

@@ -35,7 +35,8 @@ from recollect.recovery.products import (
 )
 
 FEWEST_CHANNELS = 16  # fewer leave most of a chunk empty: the library is as fast
-IN_WORDS = "float32 on tensor cores: three TF32 products, sums of 32 terms"  # in records
+IN_WORDS = "float32 on tensor cores: three TF32 products, sums of 32 terms"  # in records, or ...
+BY_THE_LIBRARY = "by the library"
 TRIED = [(84, 8), (84, 48), (378, 128)]  # rows and columns of first products: one for each width of a tile
 
 _wanted = ContextVar("_wanted", default=True)

@@ -6,6 +6,7 @@ import logging
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 from unittest.mock import patch
 
@@ -13,6 +14,11 @@ import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
+
+
+def benchmark(name: str) -> ModuleType:
+    """The module benchmarks/NAME.py."""
+    return importlib.import_module(name)
 
 
 class Ended(NamedTuple):
@@ -29,7 +35,7 @@ def ended(name: str, *arguments: str) -> Ended:
     try:
         given = patch.object(sys, "argv", [f"{name}.py", *arguments])
         with given, chdir(ROOT), redirect_stdout(out), redirect_stderr(err):
-            importlib.import_module(name).main()
+            benchmark(name).main()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
         err.write(stop.code if isinstance(stop.code, str) else "")

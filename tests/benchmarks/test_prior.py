@@ -79,5 +79,6 @@ def test_mistakes_are_told_in_a_sentence() -> None:
     for given, words in (
         (["--ways", "5,1,even"], "invalid way value"),
         (["--prior", "./nowhere"], "There is no folder"),
+        (["--tables", "results/speed-cpu.json"], "was not written by this benchmark"),
     ):
         assert words in refused("--images", "photos?count=1&size=8", *given)

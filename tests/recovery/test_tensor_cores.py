@@ -13,8 +13,8 @@ from torch.nn import functional
 from recollect import Blind, FullyConnected, UNet, mask
 from recollect.recovery import library_products, products, running, tensor_cores
 from recollect.recovery.products import Activation, Call, Outcome, Packed
-from recollect.recovery.running import BY_THE_LIBRARY, products_of, ready
-from recollect.recovery.tensor_cores import IN_WORDS, TensorCores, exact_products, weights_among
+from recollect.recovery.running import products_of, ready
+from recollect.recovery.tensor_cores import BY_THE_LIBRARY, IN_WORDS, TensorCores, exact_products, weights_among
 
 gpu = pytest.mark.gpu
 CPU = torch.device("cpu")
