@@ -174,11 +174,14 @@ class NoWaiting(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        tensors = [t for t in tree_leaves((args, kwargs, out)) if isinstance(t, Tensor)]
-        moves = func.overloadpacket in COPIES and len({t.device.type for t in tensors}) > 1
+        moves = func.overloadpacket in COPIES and len(_kinds_of_device(args, kwargs, out)) > 1
         if moves or not READS_BACK.isdisjoint(func.tags):
             raise Waits(str(func))
         return out
+
+
+def _kinds_of_device(*values: Any) -> set[str]:
+    return {t.device.type for t in tree_leaves(values) if isinstance(t, Tensor)}
 
 
 def _bits(values: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Kernels for a GPU: the product of a layer, and what ADMM does between two calls of a network.
+"""Kernels for a GPU: the product of a layer, images doubled, and what ADMM does between two calls of a network.
 
 The product is that of linear layers, and of convolutions as products with shifted images. Each factor is the sum of two
 TF32 numbers, and the product of the two small ones is left out: that and what the two cannot hold is about twice what
@@ -14,7 +14,7 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 VARYING = ["rows", "height", "width", "rows_down", "rows_across", "taps_across", "stride", "padding_down"]
-VARYING += ["padding_across", "chunks", "chunks_each"]  # no kernel of their own for 1 or multiples of 16
+VARYING += ["padding_across", "scale", "chunks", "chunks_each"]  # no kernel of their own for 1 or multiples of 16
 
 
 @triton.jit
@@ -29,23 +29,24 @@ def activate(x, slope, ACTIVATION: tl.constexpr):
 @triton.jit(do_not_specialize=VARYING)
 def product(
     x,  # images x height x width x channels
-    weight,  # columns x taps x channels, these filled up with zeros to whole chunks: what TF32 holds of it
+    weight,  # phases x columns x taps x channels, these filled up with zeros to whole chunks: what TF32 holds of it
     weight_rest,  # what is left
     bias,
-    out,  # parts x rows x columns; a row is a pixel of an image, or an image of one pixel
+    out,  # parts x pixels x columns
     activated,  # as `out`, after the activation
     slope,  # of a leaky ReLU
-    rows,
+    rows,  # pixels of the outcome in each phase, or images of one pixel
     columns,
     channels,
     height,
     width,
-    rows_down,  # pixels of the outcome, down and across
+    rows_down,  # of an image
     rows_across,
     taps_across,
     stride,
     padding_down,
     padding_across,
+    scale,  # where images are doubled first, 2: pixels of the outcome are in four phases, each with taps of its own
     chunks,
     chunks_each,  # of a part of the sum
     ROWS: tl.constexpr,
@@ -56,13 +57,19 @@ def product(
 ):
     """A tile of the outcome, over one part of the sum."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    tiles = tl.num_programs(1) // (scale * scale)
+    column = tl.program_id(1) % tiles * COLUMNS + tl.arange(0, COLUMNS)
+    phase = tl.program_id(1) // tiles
     part = tl.program_id(2)
     term = tl.arange(0, CHUNK)
+    pixel_of_out = row
     if not FLAT:
-        top = row // rows_across % rows_down * stride - padding_down
-        left = row % rows_across * stride - padding_across
-        corner = (row // (rows_across * rows_down) * height + top) * width + left
+        line, row_across = row // rows_across, row % rows_across
+        phase_down, phase_across = phase // scale, phase % scale
+        top = line % rows_down * stride - padding_down + phase_down
+        left = row_across * stride - padding_across + phase_across
+        corner = (line // rows_down * height + top) * width + left
+        pixel_of_out = ((line * scale + phase_down) * rows_across + row_across) * scale + phase_across
         chunks_a_tap = (channels + CHUNK - 1) // CHUNK
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     if part == 0:
@@ -78,14 +85,14 @@ def product(
             pixel = corner + down * width + across
         known = inside[:, None] & (channel < channels)[None, :]
         a = tl.load(x + pixel[:, None] * channels + channel[None, :], mask=known, other=0.0)
-        there = column[None, :] * (chunks * CHUNK) + (chunk * CHUNK + term)[:, None]
+        there = (phase * columns + column)[None, :] * (chunks * CHUNK) + (chunk * CHUNK + term)[:, None]
         b = tl.load(weight + there, mask=(column < columns)[None, :], other=0.0)
         b_rest = tl.load(weight_rest + there, mask=(column < columns)[None, :], other=0.0)
         upper = ((a.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)  # rounded to TF32
         sum_of_chunk = tl.dot(a - upper, b, input_precision="tf32")
         sum_of_chunk = tl.dot(upper, b_rest, sum_of_chunk, input_precision="tf32")
         total += tl.dot(upper, b, sum_of_chunk, input_precision="tf32")
-    place = (part * rows + row)[:, None] * columns + column[None, :]
+    place = (part * rows * scale * scale + pixel_of_out)[:, None] * columns + column[None, :]
     known = (row < rows)[:, None] & (column < columns)[None, :]
     tl.store(out + place, total, mask=known)
     if ACTIVATION is not None:
@@ -116,3 +123,13 @@ def next_point(w, v, of_y, of_w, size, BLOCK: tl.constexpr):
     kept = tl.load(of_w + place, mask=known)
     half = tl.load(of_y + place, mask=known) + (1 - 2 * kept) * tl.load(v + place, mask=known)
     tl.store(w + place, half + kept * tl.load(w + place, mask=known), mask=known)
+
+
+@triton.jit
+def twice(x, out, size, width, channels, BLOCK: tl.constexpr):
+    """Every pixel of x, images x height x width x channels, twice down and across."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    channel, pixel = place % channels, place // channels
+    line, across = pixel // (2 * width), pixel % (2 * width)
+    values = tl.load(x + (line // 2 * width + across // 2) * channels + channel, mask=place < size)
+    tl.store(out + place, values, mask=place < size)

@@ -49,3 +49,19 @@ def activation_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | Non
         return Activation("leaky_relu", float(slope)) if isinstance(slope, (int, float)) and not inplace else None
     usual = func is functional.softplus and args[1:] == (1.0, 20.0) and not kwargs
     return Activation("softplus") if usual else None
+
+
+def doubles(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> bool:
+    """A call of `functional.interpolate` that makes two pixels of each, down and across, as `nn.Upsample` does too."""
+    if func is not functional.interpolate or len(args) != 1 or not kwargs:
+        return False
+    asked = {name: value for name, value in kwargs.items() if value is not None and value is not False}
+    return asked in ({"scale_factor": 2, "mode": mode} for mode in ("nearest", "nearest-exact"))
+
+
+def on_halves(call: Call, halves: Tensor) -> Call | None:
+    """A convolution of images that were doubled, on what they were before; nothing where it is not of three by three
+    taps that see a pixel's neighbours."""
+    if call.weight.shape[2:] != (3, 3) or call.stride != 1 or call.padding != (1, 1):
+        return None
+    return call._replace(x=halves.permute(0, 2, 3, 1), scale=2)

@@ -1,4 +1,5 @@
-"""Launching our kernels: a layer applied to images as one product on a GPU's tensor cores, and ADMM's step between two.
+"""Launching our kernels: a layer applied to images as one product on a GPU's tensor cores, also to images that are
+doubled first, and ADMM's step between two applications.
 
 How weights lie there and how the work is cut up. Only how sums are taken differs from the library, and with it
 rounding. Products of few images are cut along their sums too: whole ones would leave most of the GPU idle.
@@ -20,7 +21,7 @@ MANY_ROWS = 256
 AT_ONCE = {16: 4, NARROW: 3, WIDE: 2}  # tiles that a processor works on, by their columns
 SHORTEST = 3  # chunks of a part
 BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's programs, parts that it reads at a time
-MOVED = 1024  # values of a step for one program
+MOVED = 1024  # values of a step, or doubled, for one program
 LARGEST = 2**31  # values that the kernel cannot count any more
 MOST_TILES = 65_535  # side by side
 
@@ -33,11 +34,12 @@ class Call(NamedTuple):
     bias: Tensor | None
     stride: int = 1
     padding: tuple[int, int] = (0, 0)
+    scale: int = 1  # 2 where every pixel of x is doubled first, down and across
 
     @property
     def outcome(self) -> tuple[int, int, int, int]:
         """The shape of what comes out: images x down x across x columns."""
-        count, height, width, _ = self.x.shape
+        count, height, width = self.x.shape[0], self.x.shape[1] * self.scale, self.x.shape[2] * self.scale
         taps_down, taps_across = self.weight.shape[2:] or (1, 1)
         down = (height + 2 * self.padding[0] - taps_down) // self.stride + 1
         across = (width + 2 * self.padding[1] - taps_across) // self.stride + 1
@@ -51,12 +53,18 @@ class Call(NamedTuple):
     @property
     def can_be_counted(self) -> bool:
         outcome = self.outcome
-        values = max(self.x.numel(), math.prod(outcome), filled_size(self.weight))
-        return min(outcome) > 0 and values < LARGEST and len(self.weight) < NARROW * MOST_TILES
+        values = max(self.x.numel(), math.prod(outcome), self.phases * filled_size(self.weight))
+        return min(outcome) > 0 and values < LARGEST and self.phases * len(self.weight) < NARROW * MOST_TILES
+
+    @property
+    def phases(self) -> int:
+        """Of the outcome's pixels, each with a sum of its own: of doubled ones many are alike."""
+        return self.scale**2
 
 
 class Packed(NamedTuple):
-    """A weight as the kernel reads it: columns x taps down x taps across x channels, these in whole chunks."""
+    """A weight as the kernel reads it: columns x taps down x taps across x channels, these in whole chunks. For doubled
+    images the columns of each phase."""
 
     upper: Tensor  # in TF32, and so is the rest
     rest: Tensor
@@ -88,16 +96,32 @@ def filled_size(weight: Tensor) -> int:
     return weight.numel() // weight.shape[1] * -(-weight.shape[1] // CHUNK) * CHUNK
 
 
+def packed_bytes(weight: Tensor) -> int:
+    """The memory that a weight takes at most in two parts, and once more in phases where it has the taps for that."""
+    phases = 16 / 9 if weight.shape[2:] == (3, 3) else 0
+    return int((1 + phases) * 2 * filled_size(weight) * weight.element_size())
+
+
 def state_of(weight: Tensor) -> tuple[int, int]:
     """Its place in memory and its version, which tell whether it is still the same; in inference mode none is kept."""
     return weight.data_ptr(), 0 if weight.is_inference() else weight._version
 
 
-def pack(weight: Tensor) -> Packed:
+def pack(weight: Tensor, scale: int = 1) -> Packed:
     taps = weight if weight.ndim == 4 else weight[:, :, None, None]
+    if scale > 1:
+        taps = in_phases(taps)
     values = functional.pad(as_it_lies(taps.permute(0, 2, 3, 1)), (0, -weight.shape[1] % CHUNK))
-    upper = in_tf32(values)
-    return Packed(upper, in_tf32(values - upper), state_of(weight))
+    upper = in_tf32(values.float())
+    return Packed(upper, in_tf32((values - upper).float()), state_of(weight))
+
+
+def in_phases(taps: Tensor) -> Tensor:
+    """Three by three taps on doubled images as two by two on the images themselves, for each of four phases: the upper
+    of two equal pixels has one tap on the pixel above and two on itself, the lower two on itself and one below."""
+    which = torch.tensor([[[1, 0, 0], [0, 1, 1]], [[1, 1, 0], [0, 0, 1]]], dtype=torch.float64, device=taps.device)
+    phases = torch.einsum("pid,qje,ocde->pqocij", which, which, taps.double())
+    return phases.reshape(-1, *phases.shape[3:])
 
 
 def as_it_lies(values: Tensor) -> Tensor:
@@ -111,10 +135,10 @@ def in_tf32(x: Tensor) -> Tensor:
     return torch.where(x.isfinite(), rounded, x)
 
 
-def tiling(rows: int, columns: int, chunks: int, processors: int) -> Tiling:
+def tiling(rows: int, columns: int, chunks: int, processors: int, phases: int = 1) -> Tiling:
     """How wide tiles are, and into how many parts the sum is cut so that all processors have some."""
     wide = WIDE if columns >= WIDE and rows > MANY_ROWS else NARROW if columns > 16 else 16
-    tiles = -(-rows // ROWS) * -(-columns // wide)
+    tiles = -(-rows // ROWS) * -(-columns // wide) * phases
     parts = max(1, min(AT_ONCE[wide] * processors // tiles, chunks // SHORTEST))
     each = -(-chunks // parts)
     return Tiling(wide, each, -(-chunks // each))
@@ -128,21 +152,21 @@ def run_kernel(call: Call, layer: Packed, processors: int, activation: Activatio
     """What comes out of a call whose values lie one after another, and of an activation after it."""
     from recollect.recovery.kernels import add_up, product
 
-    x, _, bias, stride, padding = call
+    x, _, bias, stride, padding, scale = call
     _, height, width, channels = x.shape
-    columns, taps_down, taps_across, filled = layer.upper.shape
-    count, down, across, _ = call.outcome
-    rows, chunks = count * down * across, taps_down * taps_across * filled // CHUNK
-    wide, each, parts = tiling(rows, columns, chunks, processors)
+    taps_down, taps_across, filled = layer.upper.shape[1:]
+    count, down, across, columns = call.outcome
+    rows, chunks = count * down * across // call.phases, taps_down * taps_across * filled // CHUNK
+    wide, each, parts = tiling(rows, columns, chunks, processors, call.phases)
     sums = x.new_empty(parts, count, down, across, columns)
     activated = torch.empty_like(sums[0]) if activation else None
     name, slope = activation or (None, 0.0)
     along = (sums if activated is None else activated, slope)
     with torch.cuda.device(x.device):
-        product[-(-rows // ROWS), -(-columns // wide), parts](
-            x, layer.upper, layer.rest, bias, sums, *along, rows, columns, channels, height, width, down, across,
-            taps_across, stride, *padding, chunks, each, ROWS=ROWS, COLUMNS=wide, CHUNK=CHUNK, FLAT=call.is_flat,
-            ACTIVATION=name if parts == 1 else None, num_stages=3,
+        product[-(-rows // ROWS), -(-columns // wide) * call.phases, parts](
+            x, layer.upper, layer.rest, bias, sums, *along, rows, columns, channels, height, width, down // scale,
+            across // scale, taps_across, stride, *padding, scale, chunks, each, ROWS=ROWS, COLUMNS=wide, CHUNK=CHUNK,
+            FLAT=call.is_flat, ACTIVATION=name if parts == 1 else None, num_stages=3,
         )  # fmt: skip
         if parts == 1:
             return Outcome(sums[0], activated)
@@ -151,6 +175,17 @@ def run_kernel(call: Call, layer: Packed, processors: int, activation: Activatio
             sums, out, *along, out.numel(), parts, BLOCK=BLOCK, TOGETHER=TOGETHER, ACTIVATION=name
         )
     return Outcome(out, activated)
+
+
+def double(x: Tensor) -> Tensor:
+    """Every pixel of feature maps twice, down and across; they lie channels last, before and after."""
+    from recollect.recovery.kernels import twice
+
+    count, channels, height, width = x.shape
+    out = x.new_empty(count, 2 * height, 2 * width, channels)
+    with torch.cuda.device(x.device):
+        twice[(-(-out.numel() // MOVED),)](x, out, out.numel(), width, channels, BLOCK=MOVED)
+    return out.permute(0, 3, 1, 2)
 
 
 def move(w: Tensor, v: Tensor, of_y: Tensor, of_w: Tensor) -> None:

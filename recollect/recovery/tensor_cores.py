@@ -1,7 +1,8 @@
 """Float32 products of a network on a GPU's tensor cores: about as exact as the library's, and faster.
 
 Linear layers and convolutions run in a kernel of our own (`products.py`), and an activation that follows one is
-computed along with it.
+computed along with it. Where feature maps are doubled before a convolution, its taps meet each pixel up to four times:
+it runs on the maps as they were, with the taps added up, in less than half the products.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from torch.autograd.forward_ad import unpack_dual
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from recollect.recovery.layer_calls import LAYERS, activation_of, linear
+from recollect.recovery.layer_calls import LAYERS, activation_of, doubles, linear, on_halves
 from recollect.recovery.products import (
+    LARGEST,
     Activation,
     Call,
     Packed,
     as_it_lies,
-    filled_size,
+    double,
     move,
     pack,
+    packed_bytes,
     processors_of,
     run_kernel,
     state_of,
@@ -49,8 +52,8 @@ def exact_products(modules: Iterable[nn.Module], device: torch.device) -> Abstra
     weights = weights_among(modules, device) if device.type == "cuda" and _wanted.get() else []
     if not weights:
         return nullcontext()
-    if 2 * sum(filled_size(w) * w.element_size() for w in weights) > free_memory(device) // 2:
-        note("Products run in the library: the weights twice more would fill the device's memory.")
+    if sum(packed_bytes(w) for w in weights) > free_memory(device) // 2:
+        note("Products run in the library: the weights some times more would fill the device's memory.")
         return nullcontext()
     works = all(_kernel_works(device, spatial) for spatial in {w.ndim == 4 for w in weights})
     return TensorCores(weights, device, processors_of(device)) if works else nullcontext()
@@ -88,6 +91,18 @@ class Latest(NamedTuple):
     activated: Tensor | None
 
 
+class Doubled(NamedTuple):
+    """Images that have just been made of others, with every pixel doubled: a convolution of them costs less than half
+    on those."""
+
+    values: weakref.ref[Tensor]
+    halves: Tensor
+    versions: tuple[int, int]
+
+    def still_holds(self, values: Tensor) -> bool:
+        return self.values() is values and self.versions == (values._version, self.halves._version)
+
+
 class TensorCores(TorchFunctionMode):
     """Inside, layers with these weights run in the kernel; all else runs as it is.
 
@@ -101,10 +116,10 @@ class TensorCores(TorchFunctionMode):
         super().__init__()
         self.as_given = False
         self._weights = {id(w): w for w in weights}
-        self._packed: dict[int, Packed] = {}
+        self._packed: dict[int, dict[int, Packed]] = {id(w): {} for w in self._weights.values()}  # by scale
         self._device, self._processors = device, processors
         self._followed: dict[int, Activation] = {}  # layers, the last time that they ran
-        self._latest: Latest | None = None
+        self._latest: Latest | Doubled | None = None
 
     def __exit__(self, *error: Any) -> None:
         self._latest = None
@@ -114,14 +129,18 @@ class TensorCores(TorchFunctionMode):
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         latest, self._latest = self._latest, None  # of the very next call alone: others may write into it
-        activated = self._activated(latest, func, args, kwargs) if latest else None
+        activated = self._activated(latest, func, args, kwargs) if isinstance(latest, Latest) else None
         if activated is not None:
             return activated
         read = None if kwargs else LAYERS.get((func, len(args)))
         call = read(*args) if read and self._are_ours(*args[:3]) else None
-        if call is None or not call.can_be_counted:
-            return func(*args, **(kwargs or {}))
-        return self._run(call, args[0].shape[:-1] if read is linear else None)
+        if call and isinstance(latest, Doubled) and latest.still_holds(args[0]):
+            call = on_halves(call, latest.halves) or call
+        if call and call.can_be_counted:
+            return self._run(call, args[0].shape[:-1] if read is linear else None)
+        if doubles(func, args, kwargs) and self._are_maps(args[0]):
+            return self._double(args[0])
+        return func(*args, **(kwargs or {}))
 
     def _activated(self, latest: Latest, func: Any, args: tuple[Any, ...], kwargs: Any) -> Tensor | None:
         """If this is an activation of what a layer has just returned, its outcome where it is there; it will be the
@@ -135,25 +154,40 @@ class TensorCores(TorchFunctionMode):
 
     def _are_ours(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
         """A layer that is known, plain values, and nobody who asks for more than these."""
-        asked = torch.is_grad_enabled() or torch.is_autocast_enabled(self._device.type) or torch.compiler.is_compiling()
-        if id(weight) not in self._weights or asked:
+        if id(weight) not in self._weights or self._more_is_asked:
             return False
         if not all(is_plain(values, self._device) for values in (x, weight, bias) if values is not None):
             return False
-        packed = self._packed.get(id(weight))
-        if packed and packed.state != state_of(weight):
+        if any(packed.state != state_of(weight) for packed in self._packed[id(weight)].values()):
             del self._weights[id(weight)]  # what is packed stays: a graph may read it
             return False
         return x.numel() > 0
 
+    @property
+    def _more_is_asked(self) -> bool:
+        """Than values: gradients, other dtypes, a trace."""
+        return torch.is_grad_enabled() or torch.is_autocast_enabled(self._device.type) or torch.compiler.is_compiling()
+
+    def _are_maps(self, x: Tensor) -> bool:
+        """Plain feature maps as our products leave them."""
+        if self._more_is_asked or not is_plain(x, self._device) or x.ndim != 4 or x.is_neg():
+            return False
+        return x.is_contiguous(memory_format=torch.channels_last) and 0 < x.numel() < LARGEST // 4
+
+    def _double(self, x: Tensor) -> Tensor:
+        out = double(x)
+        if not out.is_inference() and not x.is_inference():  # there, writes are not counted
+            self._latest = Doubled(weakref.ref(out), x, (out._version, x._version))
+        return out
+
     def _run(self, call: Call, rows: torch.Size | None) -> Tensor:
         """What the layer returns: with so many rows, or feature maps."""
         key, bias = id(call.weight), call.bias
-        if key not in self._packed:
-            self._packed[key] = pack(call.weight)
+        if call.scale not in self._packed[key]:
+            self._packed[key][call.scale] = pack(call.weight, call.scale)
         bias = call.x.new_zeros(len(call.weight)) if bias is None else as_it_lies(bias)
         call, activation = call._replace(x=as_it_lies(call.x), bias=bias), self._followed.get(key)
-        outcome = run_kernel(call, self._packed[key], self._processors, activation)
+        outcome = run_kernel(call, self._packed[key][call.scale], self._processors, activation)
         values, activated = (None if out is None else self._as_returned(out, rows) for out in outcome)
         assert values is not None
         if not values.is_inference():  # there, writes are not counted

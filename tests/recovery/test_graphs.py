@@ -178,7 +178,7 @@ def test_hooks_are_called_at_every_step() -> None:
     f, calls = network("lrelu"), []
     f.register_forward_hook(lambda *_: calls.append(1))
     KnownMask()(f, observations(8), mask("block", SHAPE), chunk=8)
-    assert len(calls) == 4 + 39  # before: by the library, twice by the kernel, and what it does to its input
+    assert len(calls) == 3 + 39  # before: by the library, and twice by the kernel
 
 
 @gpu

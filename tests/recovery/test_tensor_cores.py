@@ -12,49 +12,13 @@ from torch.nn import functional
 
 from recollect import Blind, FullyConnected, UNet, mask
 from recollect.recovery import library_products, products, running, tensor_cores
-from recollect.recovery.products import Activation, Call, Outcome, Packed
+from recollect.recovery.products import Call, Outcome
 from recollect.recovery.running import products_of, ready
-from recollect.recovery.tensor_cores import BY_THE_LIBRARY, IN_WORDS, TensorCores, exact_products, weights_among
+from recollect.recovery.tensor_cores import BY_THE_LIBRARY, IN_WORDS, TensorCores, exact_products
+from tests.recovery.by_hand import CPU, on_a_cpu
 
 gpu = pytest.mark.gpu
-CPU = torch.device("cpu")
 ROWS_OF_32 = torch.rand(5, 1, 4, 32)
-
-
-def by_hand(call: Call, layer: Packed, processors: int, activation: Activation | None) -> Outcome:
-    """What the kernel computes, for any device: it is given values that lie one after another, and no more."""
-    x, _, bias, stride, padding = call
-    assert bias is not None
-    for values in (x, bias, layer.upper, layer.rest):
-        assert values.is_contiguous()
-        assert not values.is_neg()
-    assert processors == 4
-    whole = (layer.upper.double() + layer.rest.double()).permute(0, 3, 1, 2)[:, : x.shape[3]]
-    out = functional.conv2d(x.permute(0, 3, 1, 2).double(), whole, bias.double(), stride, padding)
-    assert tuple(out.permute(0, 2, 3, 1).shape) == call.outcome
-    values = out.permute(0, 2, 3, 1).float().contiguous()
-    if activation is None:
-        return Outcome(values, None)
-    if activation.name == "leaky_relu":
-        return Outcome(values, torch.where(values > 0, values, values * activation.slope))
-    return Outcome(values, torch.where(values > 20, values, values.exp().log1p()))
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of the kernel, in whose place there is one for CPUs."""
-    made: list[int] = []
-
-    def counted(*args: Any) -> Outcome:
-        made.append(1)
-        return by_hand(*args)
-
-    monkeypatch.setattr(tensor_cores, "run_kernel", counted)
-    return made
-
-
-def on_a_cpu(*modules: nn.Module) -> TensorCores:
-    return TensorCores(weights_among(modules, CPU), CPU, 4)
 
 
 TAKEN: dict[str, tuple[nn.Module, Tensor]] = {
@@ -85,7 +49,7 @@ LEFT: dict[str, tuple[nn.Module, Tensor]] = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_layers_that_the_kernel_takes(name: str, calls: list[int]) -> None:
+def test_layers_that_the_kernel_takes(name: str, calls: list[Call]) -> None:
     layer, x = TAKEN[name]
     with torch.no_grad():
         plain = layer(x)
@@ -97,7 +61,7 @@ def test_layers_that_the_kernel_takes(name: str, calls: list[int]) -> None:
 
 
 @pytest.mark.parametrize("name", LEFT)
-def test_layers_that_are_left_to_the_library(name: str, calls: list[int]) -> None:
+def test_layers_that_are_left_to_the_library(name: str, calls: list[Call]) -> None:
     layer, x = LEFT[name]
     with torch.no_grad():
         plain = layer(x)
@@ -116,7 +80,7 @@ def test_layers_that_are_left_to_the_library(name: str, calls: list[int]) -> Non
         (nn.Conv2d(32, 16, 3), torch.rand(2, 32, 6, 6, 6)),
     ],
 )
-def test_what_is_wrong_is_left_to_the_library_to_say(layer: nn.Module, x: Tensor, calls: list[int]) -> None:
+def test_what_is_wrong_is_left_to_the_library_to_say(layer: nn.Module, x: Tensor, calls: list[Call]) -> None:
     with pytest.raises(RuntimeError) as plain:
         layer(x)
     with torch.no_grad(), on_a_cpu(layer), pytest.raises(RuntimeError) as ours:
@@ -125,7 +89,7 @@ def test_what_is_wrong_is_left_to_the_library_to_say(layer: nn.Module, x: Tensor
     assert not calls
 
 
-def test_a_network_that_differentiates_is_left_to_the_library(calls: list[int]) -> None:
+def test_a_network_that_differentiates_is_left_to_the_library(calls: list[Call]) -> None:
     layer = nn.Linear(40, 40)
     with on_a_cpu(layer):
         layer(torch.rand(9, 40)).sum().backward()
@@ -133,7 +97,7 @@ def test_a_network_that_differentiates_is_left_to_the_library(calls: list[int]) 
     assert not calls
 
 
-def test_so_are_autocast_and_the_transforms_of_torch_func(calls: list[int]) -> None:
+def test_so_are_autocast_and_the_transforms_of_torch_func(calls: list[Call]) -> None:
     layer, x = nn.Linear(40, 40), torch.rand(9, 4, 40)
     with torch.no_grad(), on_a_cpu(layer):
         torch.func.vmap(layer)(x)
@@ -153,7 +117,7 @@ class Named(nn.Parameter):
     pass
 
 
-def test_so_are_subclasses_sparse_and_nested_tensors(calls: list[int]) -> None:
+def test_so_are_subclasses_sparse_and_nested_tensors(calls: list[Call]) -> None:
     layer, own = nn.Linear(40, 40), nn.Linear(40, 40)
     own.weight = Named(torch.rand(40, 40))
     with torch.no_grad(), on_a_cpu(layer, own):
@@ -164,7 +128,7 @@ def test_so_are_subclasses_sparse_and_nested_tensors(calls: list[int]) -> None:
     assert not calls
 
 
-def test_weights_of_the_wrong_kind_of_layer_are_left_to_the_library_to_refuse(calls: list[int]) -> None:
+def test_weights_of_the_wrong_kind_of_layer_are_left_to_the_library_to_refuse(calls: list[Call]) -> None:
     dense, spatial = nn.Linear(40, 24), nn.Conv2d(40, 24, 1)
     with torch.no_grad(), on_a_cpu(dense, spatial):
         with pytest.raises(RuntimeError):
@@ -175,7 +139,7 @@ def test_weights_of_the_wrong_kind_of_layer_are_left_to_the_library_to_refuse(ca
 
 
 @pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, -1])
-def test_a_weight_that_is_no_number_stays_so(bits: int, calls: list[int]) -> None:
+def test_a_weight_that_is_no_number_stays_so(bits: int, calls: list[Call]) -> None:
     layer = nn.Linear(40, 24)
     with torch.no_grad(), on_a_cpu(layer):
         layer.weight[5, 7] = torch.tensor([bits], dtype=torch.int32).view(torch.float32)
@@ -192,7 +156,7 @@ def test_looking_for_weights_changes_no_network() -> None:
 
 
 @pytest.mark.parametrize("bias", [torch.rand(24, 2)[:, 0], torch.rand(1).expand(24), torch.rand(1)])
-def test_biases_of_all_kinds(bias: Tensor, calls: list[int]) -> None:
+def test_biases_of_all_kinds(bias: Tensor, calls: list[Call]) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40)
     with torch.no_grad(), on_a_cpu(layer):
         ours = functional.linear(x, layer.weight, bias)
@@ -200,7 +164,7 @@ def test_biases_of_all_kinds(bias: Tensor, calls: list[int]) -> None:
     assert len(calls) == (bias.shape == (24,))
 
 
-def test_a_weight_is_packed_once_however_its_bias_changes(calls: list[int]) -> None:
+def test_a_weight_is_packed_once_however_its_bias_changes(calls: list[Call]) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40)
     inside = on_a_cpu(layer)
     with torch.no_grad(), inside:
@@ -212,7 +176,7 @@ def test_a_weight_is_packed_once_however_its_bias_changes(calls: list[int]) -> N
     assert len(calls) == 3
 
 
-def test_a_weight_that_changes_is_left_to_the_library_from_then_on(calls: list[int]) -> None:
+def test_a_weight_that_changes_is_left_to_the_library_from_then_on(calls: list[Call]) -> None:
     one, two, x = nn.Linear(40, 40), nn.Linear(40, 40), torch.rand(9, 40)
     with torch.no_grad(), on_a_cpu(one, two):
         two(one(x))
@@ -223,7 +187,7 @@ def test_a_weight_that_changes_is_left_to_the_library_from_then_on(calls: list[i
     assert len(calls) == 2
 
 
-def test_weights_made_in_inference_mode(calls: list[int]) -> None:
+def test_weights_made_in_inference_mode(calls: list[Call]) -> None:
     with torch.inference_mode():
         layer, x = nn.Linear(40, 24), torch.rand(9, 40)
         with on_a_cpu(layer):
@@ -231,7 +195,7 @@ def test_weights_made_in_inference_mode(calls: list[int]) -> None:
     assert calls
 
 
-def test_what_cannot_be_counted_is_left_to_the_library(calls: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_counted_is_left_to_the_library(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "LARGEST", 24 * 64)
     layer, x = nn.Linear(40, 24), torch.rand(9, 40)
     with torch.no_grad(), on_a_cpu(layer):
@@ -242,7 +206,7 @@ def test_what_cannot_be_counted_is_left_to_the_library(calls: list[int], monkeyp
     assert calls
 
 
-def test_feature_maps_lie_channels_last_unless_asked_otherwise(calls: list[int]) -> None:
+def test_feature_maps_lie_channels_last_unless_asked_otherwise(calls: list[Call]) -> None:
     layer, x = nn.Conv2d(20, 30, 3), torch.rand(2, 20, 6, 6)
     inside = on_a_cpu(layer)
     with torch.no_grad(), inside:
@@ -270,7 +234,7 @@ def activations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("kind", ["linear", "tokens", "convolution", "strided", "as given"])
 def test_an_activation_after_a_layer_is_computed_along_from_the_second_time_on(
-    kind: str, calls: list[int], activations: list[int]
+    kind: str, calls: list[Call], activations: list[int]
 ) -> None:
     layer, x = TAKEN["convolution" if kind == "as given" else kind]
     f = nn.Sequential(layer, nn.LeakyReLU(0.2), nn.Tanh())
@@ -288,7 +252,7 @@ def test_an_activation_after_a_layer_is_computed_along_from_the_second_time_on(
     assert torch.allclose(first, plain, atol=1e-5)
 
 
-def test_softplus_is_computed_along_and_with_other_settings_it_is_the_library_s(calls: list[int]) -> None:
+def test_softplus_is_computed_along_and_with_other_settings_it_is_the_library_s(calls: list[Call]) -> None:
     layer, x = nn.Linear(40, 24), 60 * torch.rand(9, 40) - 30
     with torch.no_grad(), on_a_cpu(layer) as inside:
         for beta in (1.0, 1.0, 2.0, 1.0):
@@ -299,7 +263,7 @@ def test_softplus_is_computed_along_and_with_other_settings_it_is_the_library_s(
     assert len(calls) == 5
 
 
-def test_each_layer_has_the_slope_that_followed_it_last(calls: list[int], activations: list[int]) -> None:
+def test_each_layer_has_the_slope_that_followed_it_last(calls: list[Call], activations: list[int]) -> None:
     one, two, x = nn.Linear(40, 40), nn.Linear(40, 40), torch.rand(9, 40) - 0.5
     with torch.no_grad(), on_a_cpu(one, two):
         for round_number, slopes in enumerate([(0.1, 0.2), (0.1, 0.2), (0.1, 0.3), (0.1, 0.3)]):
@@ -312,7 +276,7 @@ def test_each_layer_has_the_slope_that_followed_it_last(calls: list[int], activa
     assert len(calls) == 8
 
 
-def test_an_activation_that_no_longer_follows_is_no_longer_computed_along(calls: list[int]) -> None:
+def test_an_activation_that_no_longer_follows_is_no_longer_computed_along(calls: list[Call]) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40)
     with torch.no_grad(), on_a_cpu(layer) as inside:
         for follow in (nn.LeakyReLU(), nn.LeakyReLU(), nn.Tanh(), nn.Tanh()):
@@ -323,7 +287,7 @@ def test_an_activation_that_no_longer_follows_is_no_longer_computed_along(calls:
 
 
 @pytest.mark.parametrize("between", ["a write", "a write through data", "a write in numpy", "another tensor"])
-def test_a_leaky_relu_of_anything_else_is_not_the_one_along(between: str, calls: list[int]) -> None:
+def test_a_leaky_relu_of_anything_else_is_not_the_one_along(between: str, calls: list[Call]) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40) - 0.5
 
     def through_layer() -> Tensor:
@@ -347,7 +311,7 @@ def test_a_leaky_relu_of_anything_else_is_not_the_one_along(between: str, calls:
 
 
 def test_leaky_relus_in_place_and_in_inference_mode_run_in_the_library(
-    calls: list[int], activations: list[int]
+    calls: list[Call], activations: list[int]
 ) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40) - 0.5
     f = nn.Sequential(layer, nn.LeakyReLU(0.2))
@@ -366,7 +330,7 @@ def test_leaky_relus_in_place_and_in_inference_mode_run_in_the_library(
     assert len(calls) == 7
 
 
-def test_what_a_layer_returned_is_not_held(calls: list[int]) -> None:
+def test_what_a_layer_returned_is_not_held(calls: list[Call]) -> None:
     layer, x = nn.Linear(40, 24), torch.rand(9, 40)
     with torch.no_grad(), on_a_cpu(layer) as inside:
         layer(x)
@@ -412,7 +376,7 @@ def made_ready(f: nn.Module, y: Tensor, monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_networks_for_the_kernel_give_the_same_with_it(
-    f: nn.Module, shape: tuple[int, ...], as_given: bool, calls: list[int], monkeypatch: pytest.MonkeyPatch
+    f: nn.Module, shape: tuple[int, ...], as_given: bool, calls: list[Call], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     y = torch.rand(shape)
     made = made_ready(f, y, monkeypatch)
@@ -424,7 +388,7 @@ def test_networks_for_the_kernel_give_the_same_with_it(
 
 
 def test_one_that_does_not_runs_in_the_library_with_a_word(
-    calls: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    calls: list[Call], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger=running.__name__)
     f, y = Drawing(), torch.rand(5, 2, 2, 40)
@@ -442,7 +406,7 @@ def test_so_does_one_that_the_kernel_fails_on(monkeypatch: pytest.MonkeyPatch) -
     assert not made_ready(nn.Linear(40, 40), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
 
 
-def test_a_network_s_own_trouble_is_not_the_kernel_s(calls: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_s_own_trouble_is_not_the_kernel_s(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
     made = made_ready(nn.Linear(40, 40), torch.rand(5, 2, 2, 30), monkeypatch)
     assert made.runs_kernels
     with pytest.raises(RuntimeError, match="shapes"):

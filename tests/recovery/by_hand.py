@@ -1,0 +1,50 @@
+"""What our kernels compute, for any device."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from recollect.recovery.products import Activation, Call, Outcome, Packed
+from recollect.recovery.tensor_cores import TensorCores, weights_among
+
+CPU = torch.device("cpu")
+
+
+def product(call: Call, layer: Packed, processors: int, activation: Activation | None) -> Outcome:
+    """It is given values that lie one after another, and no more."""
+    x, _, bias, stride, padding, scale = call
+    assert bias is not None
+    for values in (x, bias, layer.upper, layer.rest):
+        assert values.is_contiguous()
+        assert not values.is_neg()
+    assert processors == 4
+    whole = (layer.upper.double() + layer.rest.double()).permute(0, 3, 1, 2)[:, : x.shape[3]]
+    out = convolve(x.permute(0, 3, 1, 2).double(), whole, bias.double(), stride, padding, scale)
+    assert tuple(out.permute(0, 2, 3, 1).shape) == call.outcome
+    values = out.permute(0, 2, 3, 1).float().contiguous()
+    if activation is None:
+        return Outcome(values, None)
+    if activation.name == "leaky_relu":
+        return Outcome(values, torch.where(values > 0, values, values * activation.slope))
+    return Outcome(values, torch.where(values > 20, values, values.exp().log1p()))
+
+
+def convolve(x: Tensor, taps: Tensor, bias: Tensor, stride: int, padding: tuple[int, int], scale: int) -> Tensor:
+    """Of doubled images by four convolutions, each two by two: every second pixel of the outcome, down and across."""
+    if scale == 1:
+        return functional.conv2d(x, taps, bias, stride, padding)
+    count, _, height, width = x.shape
+    out = x.new_empty(count, len(bias), 2 * height, 2 * width)
+    for phase, own in enumerate(taps.chunk(4)):
+        down, across = phase // 2, phase % 2
+        seen = functional.pad(x, (1 - across, across, 1 - down, down))
+        out[:, :, down::2, across::2] = functional.conv2d(seen, own, bias)
+    return out
+
+
+def double(x: Tensor) -> Tensor:
+    return functional.interpolate(x, scale_factor=2)
+
+
+def on_a_cpu(*modules: nn.Module) -> TensorCores:
+    return TensorCores(weights_among(modules, CPU), CPU, 4)
