@@ -42,7 +42,7 @@ def figures(scale: Scale, results: Results) -> dict[str, Figure]:
         "approximate": (rate_below(APPROXIMATE), PERCENT),
         "psnr": (mean_psnr, DECIBEL),
     }
-    columns = [f"{network_name(fit)}, {fit.optimizer}" for fit in fits(scale)]
+    columns = [f"{network_name(fit)}, {fit.optimizer.title()}" for fit in fits(scale)]
     return {
         f"noise-{name}": grid_figure(
             {"": [against_loss(results, [c for c in cells(scale) if c.fit == fit], read) for fit in fits(scale)]},

@@ -74,12 +74,13 @@ class Results:
             return True
         return cell.loss == cell.fit.milestones[-1] and self.missing(replace(cell, loss=None))
 
+    def stand_in(self, cell: Cell) -> Cell:
+        """The cell itself, or for the last loss, if there is nothing of it, that of the best weights."""
+        best = replace(cell, loss=None)
+        return best if cell.loss == cell.fit.milestones[-1] and not self.has(cell) and self.has(best) else cell
+
     def best_of(self, cell: Cell) -> Record | None:
-        """The cell's record, or for the last loss, if it was not reached, that of the best weights."""
-        found = self.find(cell)
-        if found is None and cell.loss == cell.fit.milestones[-1]:
-            found = self.find(replace(cell, loss=None))
-        return found
+        return self.find(self.stand_in(cell))
 
     def _cell_path(self, cell: Cell) -> Path:
         return self.folder / "cells" / f"{cell.key}{PACKED}"

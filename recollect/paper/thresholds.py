@@ -25,17 +25,18 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def figures(scale: Scale, results: Results) -> dict[str, Figure]:
-    """A row an optimizer, a column an activation."""
+    """A panel a network of which there are records."""
     from recollect.paper.drawing import PERCENT, Axis, grid_figure
 
-    def panel(optimizer: str, activation: str) -> Panel:
-        of_fit = [c for c in cells(scale) if (c.fit.optimizer, c.fit.activation) == (optimizer, activation)]
-        return against_threshold(results, of_fit)
-
-    rows = {f"U-Net, {name}": [panel(name, activation) for activation in ACTIVATION_NAMES] for name in ("adam", "muon")}
-    columns = list(ACTIVATION_NAMES.values())
+    panels: dict[str, Panel] = {}
+    for fit in fits(scale, ("unet",)):
+        panel = against_threshold(results, [c for c in cells(scale) if c.fit == fit])
+        if panel.lines:
+            panels[f"{ACTIVATION_NAMES[fit.activation]}, {fit.optimizer.title()}"] = panel
+    if not panels:
+        return {}
     x = Axis("MSE below which an image counts as recovered", (1.3e-3, 8e-8), log=True)
-    return {"thresholds": grid_figure(rows, columns, x, PERCENT)}
+    return {"thresholds": grid_figure({"U-Net": list(panels.values())}, list(panels), x, PERCENT)}
 
 
 EXPERIMENT = Experiment(
