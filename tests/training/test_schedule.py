@@ -141,7 +141,11 @@ def test_a_run_follows_it_and_starts_another() -> None:
 
 
 TRAININGS = (Path(__file__).parents[2] / "results/paper/full/trainings").glob("*.json")
-FALLING = [path for path in sorted(TRAININGS) if json.loads(path.read_text())["recipe"].get("fall")]
+FALLING = [
+    path
+    for path in sorted(TRAININGS)
+    if (facts := json.loads(path.read_text()))["recipe"].get("fall") and facts["milestones"]
+]
 
 
 def estimates(facts: dict[str, Any]) -> Iterator[tuple[float, float | None]]:
