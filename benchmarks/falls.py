@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -60,6 +61,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, help="only the first ones")
     parser.add_argument("--widths", type=int, nargs="+", default=[16, 32, 64, 128])
     parser.add_argument("--activation", default="softplus", choices=["lrelu", "prelu", "softplus"])
+    parser.add_argument("--optimizer", default="muon", choices=["adam", "muon"])
+    parser.add_argument("--rate", type=float, help="at first, if not the recipe's")
     parser.add_argument("--steps", type=int, default=4000, help="that the rate falls over")
     parser.add_argument("--straight", action="store_true", help="along a line, not along a cosine")
     parser.add_argument("--power", type=float, default=1.0, help="of that line or cosine")
@@ -74,7 +77,8 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     images = load(given.images).pixels[: given.count]
     network = UNet(channels=images.shape[1], widths=given.widths, activation=given.activation)
-    stepper = Stepper(network, images, Recipe.for_network(network, len(images)))
+    recipe = Recipe.for_network(network, len(images), given.optimizer)
+    stepper = Stepper(network, images, replace(recipe, rate=given.rate or recipe.rate))
     averages = [Average(stepper.weights, reach) for reach in (*given.average, None)]
     print("".join(f"{name:>15}" for name in ("steps", "rate", "a step's", *(a.name for a in averages))))
     for steps, *values in follow(stepper, Fall(given.steps, 0, given.straight, given.power), averages, given.looks):

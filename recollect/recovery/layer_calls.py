@@ -1,4 +1,5 @@
-"""Calls of PyTorch's functions that our kernels can do: layers and activations, as the modules of `nn` call them."""
+"""Calls of PyTorch's functions that our kernels can do: layers, activations and doubling, as the modules of `nn` call
+them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from recollect.recovery.products import Activation, Call
+from recollect.recovery.products import DOUBLED_TAPS, Activation, Call
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Call | None:
@@ -51,17 +52,23 @@ def activation_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | Non
     return Activation("softplus") if usual else None
 
 
+OTHERWISE_USUAL = {"size": None, "align_corners": None, "recompute_scale_factor": None, "antialias": False}
+
+
 def doubles(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> bool:
     """A call of `functional.interpolate` that makes two pixels of each, down and across, as `nn.Upsample` does too."""
     if func is not functional.interpolate or len(args) != 1 or not kwargs:
         return False
-    asked = {name: value for name, value in kwargs.items() if value is not None and value is not False}
-    return asked in ({"scale_factor": 2, "mode": mode} for mode in ("nearest", "nearest-exact"))
+    factor = kwargs.get("scale_factor")
+    factors = tuple(factor) if isinstance(factor, (tuple, list)) else (factor, factor)
+    twice = len(factors) == 2 and all(isinstance(one, (int, float)) and one == 2 for one in factors)
+    nearest = kwargs.get("mode") in ("nearest", "nearest-exact")
+    return twice and nearest and all(kwargs.get(name, usual) is usual for name, usual in OTHERWISE_USUAL.items())
 
 
 def on_halves(call: Call, halves: Tensor) -> Call | None:
     """A convolution of images that were doubled, on what they were before; nothing where it is not of three by three
     taps that see a pixel's neighbours."""
-    if call.weight.shape[2:] != (3, 3) or call.stride != 1 or call.padding != (1, 1):
+    if call.weight.shape[2:] != DOUBLED_TAPS or call.stride != 1 or call.padding != (1, 1):
         return None
     return call._replace(x=halves.permute(0, 2, 3, 1), scale=2)

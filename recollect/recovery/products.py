@@ -24,6 +24,7 @@ BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's prog
 MOVED = 1024  # values of a step, or doubled, for one program
 LARGEST = 2**31  # values that the kernel cannot count any more
 MOST_TILES = 65_535  # side by side
+DOUBLED_TAPS = (3, 3)  # of convolutions that run on images as they were before they were doubled
 
 
 class Call(NamedTuple):
@@ -53,12 +54,12 @@ class Call(NamedTuple):
     @property
     def can_be_counted(self) -> bool:
         outcome = self.outcome
-        values = max(self.x.numel(), math.prod(outcome), self.phases * filled_size(self.weight))
-        return min(outcome) > 0 and values < LARGEST and self.phases * len(self.weight) < NARROW * MOST_TILES
+        values = max(self.x.numel(), math.prod(outcome), filled_size(self.weight, self.scale))
+        return min(outcome) > 0 and values < LARGEST and -(-len(self.weight) // NARROW) * self.phases <= MOST_TILES
 
     @property
     def phases(self) -> int:
-        """Of the outcome's pixels, each with a sum of its own: of doubled ones many are alike."""
+        """Kinds of pixels of the outcome: the four that a doubled pixel becomes have different taps."""
         return self.scale**2
 
 
@@ -91,15 +92,16 @@ class Outcome(NamedTuple):
     activated: Tensor | None
 
 
-def filled_size(weight: Tensor) -> int:
-    """Values of a weight whose channels are filled up to whole chunks."""
-    return weight.numel() // weight.shape[1] * -(-weight.shape[1] // CHUNK) * CHUNK
+def filled_size(weight: Tensor, scale: int = 1) -> int:
+    """Values of a weight whose channels are filled up to whole chunks; for doubled images with four times four taps."""
+    taps = 16 if scale == 2 else math.prod(weight.shape[2:])
+    return len(weight) * taps * -(-weight.shape[1] // CHUNK) * CHUNK
 
 
 def packed_bytes(weight: Tensor) -> int:
-    """The memory that a weight takes at most in two parts, and once more in phases where it has the taps for that."""
-    phases = 16 / 9 if weight.shape[2:] == (3, 3) else 0
-    return int((1 + phases) * 2 * filled_size(weight) * weight.element_size())
+    """The memory that a weight takes at most: in two parts, and once more for doubled images if it may meet such."""
+    scales = (1, 2) if weight.shape[2:] == DOUBLED_TAPS else (1,)
+    return 2 * weight.element_size() * sum(filled_size(weight, scale) for scale in scales)
 
 
 def state_of(weight: Tensor) -> tuple[int, int]:
@@ -119,9 +121,15 @@ def pack(weight: Tensor, scale: int = 1) -> Packed:
 def in_phases(taps: Tensor) -> Tensor:
     """Three by three taps on doubled images as two by two on the images themselves, for each of four phases: the upper
     of two equal pixels has one tap on the pixel above and two on itself, the lower two on itself and one below."""
-    which = torch.tensor([[[1, 0, 0], [0, 1, 1]], [[1, 1, 0], [0, 0, 1]]], dtype=torch.float64, device=taps.device)
-    phases = torch.einsum("pid,qje,ocde->pqocij", which, which, taps.double())
-    return phases.reshape(-1, *phases.shape[3:])
+    down = _halved(taps.double(), 2)
+    across = _halved(down, 4)  # both phases down x both across x columns x channels x two taps down x two across
+    return across.transpose(0, 1).flatten(0, 2)
+
+
+def _halved(taps: Tensor, along: int) -> Tensor:
+    """Both phases x taps, with two for three along this dimension."""
+    one, two, three = taps.unbind(along)
+    return torch.stack([torch.stack([one, two + three], along), torch.stack([one + two, three], along)])
 
 
 def as_it_lies(values: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,7 +60,7 @@ class Ready:
         self._probe = _values_in_and_out_of_range(y[0]).to(self.device)
         self._changes_input: bool | None = None  # once it has been looked at
         if self.runs_kernels:
-            self._settle_products(torch.cat([y[:3].to(self.device), self._probe]))
+            self._settle_products(y[:4].to(self.device))
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -81,21 +81,28 @@ class Ready:
         """Whether kernels of our own can be had on its device, and are wanted."""
         return isinstance(self._products, TensorCores)
 
-    def _settle_products(self, some: Tensor) -> None:
+    def _settle_products(self, first: Tensor) -> None:
         """Kernels are for networks that give the same with them. Feature maps that lie channels last are fastest, but
         a network may take a view of them that is there only channels first, or is a copy otherwise."""
-        try:
-            expected = apply_checked(self._f, given := some.clone())
-        except Exception:  # its own trouble, which comes up again
-            return
-        self._changes_input = not torch.equal(given, some)
-        for as_given in (False, True) if self._has_convolutions else (False,):
+        looked = self._by_the_library(first)
+        for as_given in (False, True) if self._has_convolutions and looked else (False,):
             assert isinstance(self._products, TensorCores)
             self._products.as_given = as_given
-            if self._agrees(some, expected):
+            if looked and self._agrees(*looked):
                 return
-        note("Products run in the library: with ours the network gives something else. It may draw at random.")
+        if looked:
+            note("Products run in the library: with ours the network gives something else. It may draw at random.")
         self._products = nullcontext()
+
+    def _by_the_library(self, first: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Some images and what the library makes of them, among them one with values out of range if the network takes
+        that; nothing where it takes none of these: its own trouble, which comes up again."""
+        for some in (torch.cat([first[:3], self._probe]), first):
+            with suppress(Exception):
+                expected = apply_checked(self._f, given := some.clone())
+                self._changes_input = None if some is first else not torch.equal(given, some)
+                return some, expected
+        return None
 
     def _agrees(self, some: Tensor, expected: Tensor) -> bool:
         """Whether it gives this but for rounding, also the second time, when activations are computed along."""
@@ -121,12 +128,10 @@ class Ready:
     def changes_input(self) -> bool:
         """Whether it writes into what it is given, as through `.data` or numpy: no version tells of that."""
         if self._changes_input is None:
-            given = self._probe.clone()
-            try:
-                self(given)
-            except Exception:  # one that takes no single image, or its own trouble, which comes up again
-                return True
-            self._changes_input = not torch.equal(given, self._probe)
+            self._changes_input = True  # for one that takes no single image, or none like this
+            with suppress(Exception):
+                self(given := self._probe.clone())
+                self._changes_input = not torch.equal(given, self._probe)
         return self._changes_input
 
     @property

@@ -30,14 +30,11 @@ class ErasureSteps:
     def __init__(self, f: Ready, gamma: float, steps: int) -> None:
         self._f, self._gamma, self._steps = f, gamma, steps
         self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
-        self._looked = self._copies  # whether f leaves its input alone
         self._buffers, self._most, self._in_one_pass = [torch.empty(0)], 0, False
         self._graphs = Graphs(f.device, f.batch_unit) if f.capturable and steps >= FEWEST else None
 
     def __call__(self, y: Tensor, theta: Erasure) -> Tensor:
-        if not self._looked:
-            self._copies, self._looked = self._f.changes_input, True
-        copies = self._copies
+        copies = self._copies = self._copies or self._f.changes_input
         xi = self._run(y, theta)
         return xi if self._copies == copies else self._run(y, theta)  # f wrote into w: again, with copies
 

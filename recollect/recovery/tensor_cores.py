@@ -21,7 +21,7 @@ from torch.autograd.forward_ad import unpack_dual
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from recollect.recovery.layer_calls import LAYERS, activation_of, doubles, linear, on_halves
+from recollect.recovery.layer_calls import LAYERS, activation_of, doubles, on_halves
 from recollect.recovery.products import (
     LARGEST,
     Activation,
@@ -53,7 +53,7 @@ def exact_products(modules: Iterable[nn.Module], device: torch.device) -> Abstra
     if not weights:
         return nullcontext()
     if sum(packed_bytes(w) for w in weights) > free_memory(device) // 2:
-        note("Products run in the library: the weights some times more would fill the device's memory.")
+        note("Products run in the library: the weights, split for them, would fill the device's memory.")
         return nullcontext()
     works = all(_kernel_works(device, spatial) for spatial in {w.ndim == 4 for w in weights})
     return TensorCores(weights, device, processors_of(device)) if works else nullcontext()
@@ -107,9 +107,10 @@ class TensorCores(TorchFunctionMode):
     """Inside, layers with these weights run in the kernel; all else runs as it is.
 
     Feature maps lie channels last in memory, as the kernel reads them, or `as_given`, for networks that need that.
-    Weights are taken to stay as they are, and what a layer returns until an activation right after it is asked for. A
-    change that PyTorch knows of is seen: the weight runs in the library from then on, the activation too. One behind
-    its back is not: of a weight through `.data`, of what a layer returned in compiled code of others.
+    Weights are taken to stay as they are, and so is what a layer returns until an activation right after it is asked
+    for, and doubled maps and what they were made of until a convolution right after. A change that PyTorch knows of is
+    seen: the weight runs in the library from then on, the activation too. One behind its back is not: of a weight
+    through `.data`, of what a layer returned in compiled code of others.
     """
 
     def __init__(self, weights: Iterable[Tensor], device: torch.device, processors: int) -> None:
@@ -132,12 +133,9 @@ class TensorCores(TorchFunctionMode):
         activated = self._activated(latest, func, args, kwargs) if isinstance(latest, Latest) else None
         if activated is not None:
             return activated
-        read = None if kwargs else LAYERS.get((func, len(args)))
-        call = read(*args) if read and self._are_ours(*args[:3]) else None
-        if call and isinstance(latest, Doubled) and latest.still_holds(args[0]):
-            call = on_halves(call, latest.halves) or call
-        if call and call.can_be_counted:
-            return self._run(call, args[0].shape[:-1] if read is linear else None)
+        call = None if kwargs else self._layer_call(func, args, latest)
+        if call:
+            return self._run(call, args[0].shape[:-1] if func is functional.linear else None)
         if doubles(func, args, kwargs) and self._are_maps(args[0]):
             return self._double(args[0])
         return func(*args, **(kwargs or {}))
@@ -151,6 +149,14 @@ class TensorCores(TorchFunctionMode):
             return None
         self._followed[latest.weight] = activation
         return latest.activated if activation == latest.activation else None
+
+    def _layer_call(self, func: Any, args: tuple[Any, ...], latest: Latest | Doubled | None) -> Call | None:
+        """The call of a layer that the kernel can run, on images before they were doubled where that has just been."""
+        read = LAYERS.get((func, len(args)))
+        call = read(*args) if read and self._are_ours(*args[:3]) else None
+        halves = latest.halves if isinstance(latest, Doubled) and latest.still_holds(args[0]) else None
+        calls = (on_halves(call, halves) if call and halves is not None else None, call)
+        return next((call for call in calls if call and call.can_be_counted), None)
 
     def _are_ours(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
         """A layer that is known, plain values, and nobody who asks for more than these."""

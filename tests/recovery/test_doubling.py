@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recollect import UNet
+from recollect.recovery import products, tensor_cores
 from recollect.recovery.layer_calls import doubles
 from recollect.recovery.products import Call, double, pack, packed_bytes
 from recollect.recovery.running import ready
-from recollect.recovery.tensor_cores import TensorCores, exact_products
+from recollect.recovery.tensor_cores import exact_products
 from tests.recovery.by_hand import convolve, on_a_cpu
 
 gpu = pytest.mark.gpu
@@ -54,6 +55,12 @@ def test_room_is_made_for_phases_where_there_are_taps_for_them() -> None:
     [
         ({"scale_factor": 2, "mode": "nearest"}, True),
         ({"scale_factor": 2.0, "mode": "nearest-exact"}, True),
+        ({"scale_factor": (2, 2), "mode": "nearest"}, True),
+        ({"scale_factor": [2.0, 2.0], "mode": "nearest"}, True),
+        ({"scale_factor": torch.tensor(2.0), "mode": "nearest"}, False),
+        ({"scale_factor": torch.tensor([2.0, 2.0]), "mode": "nearest"}, False),
+        ({"scale_factor": (2, 2, 2), "mode": "nearest"}, False),
+        ({"scale_factor": 2, "mode": "nearest", "align_corners": False}, False),
         ({"scale_factor": 3, "mode": "nearest"}, False),
         ({"scale_factor": (2, 1), "mode": "nearest"}, False),
         ({"scale_factor": 2, "mode": "bilinear"}, False),
@@ -116,18 +123,46 @@ def test_others_run_on_what_they_are_given(layer: nn.Conv2d, between: Doubling, 
     assert [call.scale for call in calls] == [1]
 
 
-def test_halves_that_have_changed_since_are_not_used(calls: list[Call]) -> None:
+@pytest.mark.parametrize("which", ["halves", "doubled"])
+def test_maps_that_have_changed_since_are_not_used(which: str, calls: list[Call]) -> None:
     layer, x = nn.Conv2d(20, 30, 3, padding=1), maps(2, 20, 3, 5)
-    with torch.no_grad():
+    with torch.no_grad(), on_a_cpu(layer) as inside:
         doubled = functional.interpolate(x, scale_factor=2)
-        plain = layer(doubled)
-        with on_a_cpu(layer) as inside:
-            ours = functional.interpolate(x, scale_factor=2)
-            noted = inside._latest
-            x.zero_()
-            inside._latest = noted  # as though no call had told of it
-            assert torch.allclose(layer(ours), plain, atol=1e-5)
+        noted = inside._latest
+        (x if which == "halves" else doubled).zero_()
+        inside._latest = noted  # as though no call had told of it
+        expected = layer.double()(doubled.double())
+        inside._latest = noted
+        assert torch.allclose(layer.float()(doubled), expected.float(), atol=1e-5)
     assert [call.scale for call in calls] == [1]
+
+
+def test_halves_are_those_of_the_maps_that_are_convolved(calls: list[Call]) -> None:
+    layer, x, other = nn.Conv2d(20, 30, 3, padding=1), maps(2, 20, 3, 5), maps(3, 20, 6, 10)
+    with torch.no_grad(), on_a_cpu(layer):
+        functional.interpolate(x, scale_factor=2)
+        ours = layer(other)
+    assert torch.allclose(ours, layer(other), atol=1e-5)
+    assert [call.scale for call in calls] == [1]
+
+
+def test_what_cannot_be_counted_doubled_runs_as_it_is_given(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, x = nn.Conv2d(20, 30, 3, padding=1), maps(2, 20, 3, 5)
+    in_phases = 30 * 16 * 32  # values of the packed weight; more than any other
+    with torch.no_grad(), on_a_cpu(layer):
+        for largest, scale in ((in_phases, 1), (in_phases + 1, 2)):
+            monkeypatch.setattr(products, "LARGEST", largest)
+            layer(functional.interpolate(x, scale_factor=2))
+            assert calls[-1].scale == scale
+
+
+def test_maps_too_large_to_count_are_doubled_by_the_library(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
+    x = maps(2, 20, 3, 5)
+    with torch.no_grad(), on_a_cpu(nn.Conv2d(20, 30, 3)) as inside:
+        for largest, noted in ((4 * x.numel(), False), (4 * x.numel() + 4, True)):
+            monkeypatch.setattr(tensor_cores, "LARGEST", largest)
+            functional.interpolate(x, scale_factor=2)
+            assert (inside._latest is not None) is noted
 
 
 def test_maps_that_lie_otherwise_or_are_differentiated_are_the_library_s(calls: list[Call]) -> None:
@@ -146,9 +181,8 @@ def test_maps_that_lie_otherwise_or_are_differentiated_are_the_library_s(calls: 
 
 def test_a_unet_s_way_up_runs_on_halves(calls: list[Call]) -> None:
     f, x = UNet(widths=(16, 24, 32)), torch.rand(2, 3, 8, 8)
-    with torch.no_grad(), on_a_cpu(*f.modules()) as inside:
+    with torch.no_grad(), on_a_cpu(*f.modules()):
         ours = f(x)
-        assert isinstance(inside, TensorCores)
     assert [call.scale for call in calls] == [1, 1, 1, 1, 1, 2, 1, 2, 1, 1]
     assert torch.allclose(ours, f(x), atol=1e-5)
 

@@ -343,3 +343,19 @@ def test_a_method_of_a_module_runs_in_eval_mode() -> None:
     first, second = (Iterate(limit=3)(network.forward, y).estimate for _ in range(2))
     assert torch.equal(first, second)
     assert int(network[0].num_batches_tracked) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "near"),
+    [
+        (1.0, 1.0, True), (1.0, 1.0009, True), (1.0, 1.0011, False), (0.0, 0.0, True), (0.0, 1e-9, False),
+        (torch.nan, torch.nan, True), (torch.inf, torch.inf, True), (torch.inf, -torch.inf, False),
+        (1.0, torch.nan, False), (torch.nan, 1.0, False), (1.0, torch.inf, False),
+    ],
+)  # fmt: skip
+def test_outcomes_are_nearly_equal_image_by_image(value: float, other: float, near: bool) -> None:
+    """Each measured by its own largest value, whatever others have."""
+    large = torch.full((1, 1, 2, 2), 1e6)
+    images = torch.cat([large, torch.full_like(large, value)])
+    others = torch.cat([large, torch.full_like(large, other)])
+    assert running._nearly_equal(others, images) is near

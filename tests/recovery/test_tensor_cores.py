@@ -2,6 +2,7 @@
 
 import copy
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -406,9 +407,62 @@ def test_so_does_one_that_the_kernel_fails_on(monkeypatch: pytest.MonkeyPatch) -
     assert not made_ready(nn.Linear(40, 40), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
 
 
+class Particular(nn.Module):
+    """Reshapes, and refuses some images."""
+
+    def __init__(self, refuses: Callable[[Tensor], bool]) -> None:
+        super().__init__()
+        self.inner, self.refuses = Reshaping(), refuses
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.refuses(x):
+            raise ValueError("not these")
+        return self.inner(x)
+
+
+@pytest.mark.parametrize(
+    ("refuses", "count"),
+    [
+        (lambda x: bool((x < 0).any() or (x > 1).any()), 5),
+        (lambda x: len(x) != 1, 1),
+    ],
+)
+def test_one_that_is_particular_is_looked_at_with_its_own_images(
+    refuses: Callable[[Tensor], bool], count: int, calls: list[Call], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = made_ready(Particular(refuses), torch.rand(count, 16, 4, 4), monkeypatch)
+    assert made.runs_kernels
+    assert made._products.as_given
+    assert calls
+
+
+class Clamping(nn.Module):
+    """Changes its input where no version tells of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(40, 40)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x.data.clamp_(0, 1)
+        return self.linear(x)
+
+
+def test_what_a_network_does_to_its_input_is_seen_in_the_same_look(
+    calls: list[Call], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = torch.rand(5, 2, 2, 40)
+    for f, changes in ((Clamping(), True), (Clamping().linear, False)):
+        made = made_ready(f, y, monkeypatch)
+        calls.clear()
+        assert made.runs_kernels
+        assert made.changes_input is changes
+        assert not calls
+
+
 def test_a_network_s_own_trouble_is_not_the_kernel_s(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
     made = made_ready(nn.Linear(40, 40), torch.rand(5, 2, 2, 30), monkeypatch)
-    assert made.runs_kernels
+    assert not made.runs_kernels
     with pytest.raises(RuntimeError, match="shapes"):
         made(torch.rand(5, 2, 2, 30))
 
