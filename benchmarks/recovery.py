@@ -185,6 +185,12 @@ def prepare(name: str, options: argparse.Namespace) -> tuple[Images, nn.Module]:
     return images, network.eval()
 
 
+def train_loss(f: nn.Module, images: Images, device: torch.device | str) -> float:
+    with torch.no_grad(), as_judged(f):
+        errors = [(f(x) - x).square().flatten(1).mean(1) for x in images.pixels.to(device).split(256)]
+    return torch.cat(errors).mean().item()
+
+
 def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace) -> dict[str, Any]:
     """All contenders on one case."""
     case, device = CASES[name], options.device
@@ -220,7 +226,7 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
-        "limit": case.limit, "products": products_of(f, y[:4]),
+        "limit": case.limit, "products": products_of(f, y[:4]), "train_loss": train_loss(f, images, device),
         "recollect": ours.describe(needed), "floor": floor,
         "over_floor": [seconds / alone for seconds, alone in turns], "turns": turns,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},
