@@ -102,10 +102,12 @@ def list_command(options: Options) -> int:
         work = gather([experiment], scale)
         cells = {cell.key: cell for some in work.values() for cell in some}.values()  # the generic ones are shared
         records = [record for cell in cells if (record := bench.results.best_of(cell))]
+        beyond = sum(not bench.results.best_of(cell) and not bench.results.missing(cell) for cell in cells)
         trainings = [facts for fit in work if (facts := bench.results.training(fit))]
         spent = sum(record.seconds for record in records), sum(facts["seconds"] for facts in trainings)
         say(f"{experiment.id}: {experiment.shows} ({experiment.where})")
         say(f"  {len(records)} of {len(cells)} cells ({spent[0]:.0f} s), "
+            f"{f'{beyond} of losses that were not reached, ' if beyond else ''}"
             f"{len(trainings)} of {len(work)} trainings ({spent[1]:.0f} s){_pictures(experiment, bench)}")  # fmt: skip
     return 0
 

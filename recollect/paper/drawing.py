@@ -22,7 +22,7 @@ STYLES: dict[str, tuple[str, str, Any, str]] = {  # colour, marker, dashes, word
     "known": ("#1f5fa8", "s", (0, (5, 1.5)), "mask known"),
     "iterate": ("#2b8a3e", "^", (0, (1, 1)), "autoencoder iterated"),
     "ddnm": ("#c0392b", "D", (0, (3, 1, 1, 1)), "DDNM (never sees the autoencoder)"),
-    "refined": ("#7b3fa0", "v", (0, (8, 2)), "blind, refined"),
+    "refined": ("#b98bd0", "v", (0, (9, 1.5, 1.5, 1.5)), "blind, refined"),
     "known-400": ("#79b4e8", "P", (0, (2, 2)), "mask known, 400 steps"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from recollect.paper.plan import Cell, Fit
 from recollect.paper.results import Results
@@ -87,11 +88,11 @@ def order_holds(results: Results, cells: Sequence[Cell], threshold: float) -> st
     rivals = {(c.fit, c.loss, c.mask): c for c in own if c.method == "iterate"}
     counts = []
     for cell in (c for c in own if c.method == "blind"):
-        blind, iterate = results.best_of(cell), results.best_of(rivals[cell.fit, cell.loss, cell.mask])
+        place = results.stand_in(cell)
+        rival = replace(rivals[cell.fit, cell.loss, cell.mask], loss=place.loss)
+        blind, iterate = results.find(place), results.find(rival)
         if blind and iterate:
-            counts.append(
-                (results.stand_in(cell), blind.score.rate(threshold).count, iterate.score.rate(threshold).count)
-            )
+            counts.append((place, blind.score.rate(threshold).count, iterate.score.rate(threshold).count))
     more, fewer = ([cell for cell, blind, iterate in counts if sign * (blind - iterate) > 0] for sign in (1, -1))
     none = sum(blind == iterate == 0 for _, blind, iterate in counts)
     equal = len(counts) - len(more) - len(fewer)

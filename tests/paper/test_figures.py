@@ -85,8 +85,8 @@ def test_the_rates_in_a_table_are_those_of_the_records(tmp_path: Path) -> None:
     made_up(bench(tmp_path).results, accurate.EXPERIMENT.cells(SMALL), ERRORS)
     text = table_of(accurate.EXPERIMENT, SMALL, bench(tmp_path))
     assert "| FC-10 LReLU | adam | 1.0e-08 | 25 / 50 / 100 / 100 / 100 |" in text
-    assert "| paper | not said | 78 | 4 | 0 |" in text
-    assert "| U-Net Softplus | muon | 50 (15 to 85) | 25 (5 to 70) | 0 (0 to 49) |" in text
+    assert "| paper | not said | 1e-08 | 78 | 4 | 0 |" in text
+    assert "| U-Net Softplus | muon | 1.0e-08 | 50 (15 to 85) | 25 (5 to 70) | 0 (0 to 49) |" in text
     assert "Blind recovers more images than iterating in 300 of 300 places, as many in 0, fewer in 0." in text
 
 
