@@ -85,11 +85,9 @@ class Ready:
         """Kernels are for networks that give the same with them. Feature maps that lie channels last are fastest, but
         a network may take a view of them that is there only channels first, or is a copy otherwise."""
         looked = self._by_the_library(first)
-        for as_given in (False, True) if self._has_convolutions and looked else (False,):
-            assert isinstance(self._products, TensorCores)
-            self._products.as_given = as_given
-            if looked and self._agrees(*looked):
-                return
+        layouts = (False, True) if self._has_convolutions else (False,)
+        if looked and any(self._agrees(*looked, as_given) for as_given in layouts):
+            return
         if looked:
             note("Products run in the library: with ours the network gives something else. It may draw at random.")
         self._products = nullcontext()
@@ -104,8 +102,10 @@ class Ready:
                 return some, expected
         return None
 
-    def _agrees(self, some: Tensor, expected: Tensor) -> bool:
+    def _agrees(self, some: Tensor, expected: Tensor, as_given: bool) -> bool:
         """Whether it gives this but for rounding, also the second time, when activations are computed along."""
+        assert isinstance(self._products, TensorCores)
+        self._products.as_given = as_given
         try:
             outs = [self(some.clone()), self._watched(some.clone())]
         except torch.cuda.OutOfMemoryError:
