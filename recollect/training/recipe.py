@@ -30,7 +30,7 @@ class Kind(NamedTuple):
 
 
 CONVOLUTIONAL = Kind(muon_rate=0.02, muon_decay=0.2, fall=60_000, batch=128, at_once=256, fall_power=2.0)
-FEW = Kind(muon_rate=0.01, muon_decay=0.0, fall=None, batch=12_500, at_once=12_500)  # fully connected
+FEW = Kind(muon_rate=0.01, muon_decay=0.15, fall=None, batch=12_500, at_once=12_500)  # fully connected
 MANY = Kind(  # more images than the width
     muon_rate=0.03, muon_decay=0.15, fall=900, batch=12_500, at_once=12_500, newton_schulz=7
 )  # fmt: skip

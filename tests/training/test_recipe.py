@@ -19,7 +19,7 @@ def test_a_recipe_is_its_record() -> None:
 def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
     fc, unet = FullyConnected((1, 4, 4), layers=3, width=16), UNet(widths=(4, 8))
     assert Recipe.for_network(fc, 16) == Recipe("adam", rate=1e-3)
-    assert Recipe.for_network(fc, 16, "muon") == Recipe("muon", rate=0.01)
+    assert Recipe.for_network(fc, 16, "muon") == Recipe("muon", rate=0.01, decay=0.15)
     assert Recipe.for_network(unet, 50) == Recipe("muon", rate=0.02, decay=0.2, fall=60_000, fall_power=2.0)
     assert Recipe.for_network(fc, 16, seed=3).seed == 3
 
