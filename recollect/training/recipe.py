@@ -15,6 +15,7 @@ LATER = {  # settings that runs from before them do not name
     "decay": 0.0, "straight": False, "fall_power": 1.0, "newton_schulz": None,
 }  # fmt: skip
 ADAM_RATE_TIMES_WIDTH = 0.4
+TIMES_CHANNELS = 2  # the width that most channels count as
 
 
 class Kind(NamedTuple):
@@ -60,8 +61,9 @@ class Recipe:
         conditioned, and for more images than a layer has features; Adam for the others, lower the wider they are.
         Batches only for sets too large for one."""
         hidden = [m.out_features for m in network.modules() if isinstance(m, nn.Linear)][:-1]
-        width = min(hidden, default=1024)
-        convolutional = any(isinstance(m, nn.Conv2d) for m in network.modules())
+        channels = [m.out_channels for m in network.modules() if isinstance(m, nn.Conv2d)]
+        convolutional = bool(channels)
+        width = TIMES_CHANNELS * max(channels) if convolutional else min(hidden, default=1024)
         kind = CONVOLUTIONAL if convolutional else MANY if images > width else FEW
         optimizer = optimizer or ("adam" if kind is FEW else "muon")
         by_muon = optimizer == "muon"

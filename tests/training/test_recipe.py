@@ -24,6 +24,17 @@ def test_defaults_follow_the_kind_of_network_and_the_size_of_the_set() -> None:
     assert Recipe.for_network(fc, 16, seed=3).seed == 3
 
 
+def test_adam_is_slower_the_wider_a_network_is() -> None:
+    for network, rate in (
+        (FullyConnected((1, 4, 4), layers=3, width=1024), 0.4 / 1024),
+        (FullyConnected((1, 4, 4), layers=3, width=100), 1e-3),
+        (UNet(), 0.4 / 1024),
+        (UNet(widths=(16, 400)), 0.4 / 800),
+        (UNet(widths=(4, 8)), 1e-3),
+    ):
+        assert Recipe.for_network(network, 16, "adam").rate == rate
+
+
 def test_more_images_than_the_width_are_learned_by_muon_in_large_batches() -> None:
     fc, unet = FullyConnected((1, 4, 4), layers=3, width=16), UNet(widths=(4, 8))
     slow = Recipe("adam", rate=1e-3, fall=900, straight=True, finish_from=None)
