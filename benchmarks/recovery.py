@@ -47,6 +47,7 @@ from measuring import (
 from torch import Tensor, nn
 
 from recollect import Blind, FullyConnected, Images, Recovery, Stop, UNet, mask, observe
+from recollect.auditing.facts import train_loss
 from recollect.checkpoints import load_checkpoint, save_checkpoint
 from recollect.degradation import Degradation, all_erased, half_kept
 from recollect.precision import as_judged, check_device
@@ -185,12 +186,6 @@ def prepare(name: str, options: argparse.Namespace) -> tuple[Images, nn.Module]:
     return images, network.eval()
 
 
-def train_loss(f: nn.Module, images: Images, device: torch.device | str) -> float:
-    with torch.no_grad(), as_judged(f):
-        errors = [(f(x) - x).square().flatten(1).mean(1) for x in images.pixels.to(device).split(256)]
-    return torch.cat(errors).mean().item()
-
-
 def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace) -> dict[str, Any]:
     """All contenders on one case."""
     case, device = CASES[name], options.device
@@ -226,7 +221,7 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
-        "limit": case.limit, "products": products_of(f, y[:4]), "train_loss": train_loss(f, images, device),
+        "limit": case.limit, "products": products_of(f, y[:4]), "train_loss": train_loss(f, images),
         "recollect": ours.describe(needed), "floor": floor,
         "over_floor": [seconds / alone for seconds, alone in turns], "turns": turns,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},

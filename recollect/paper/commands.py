@@ -19,7 +19,7 @@ from recollect.paper.experiment import Experiment
 from recollect.paper.figures import draw, table_of
 from recollect.paper.fitting import Bench
 from recollect.paper.results import Results
-from recollect.paper.running import gather, run
+from recollect.paper.running import gather, out_of_reach, run
 from recollect.paper.scales import FULL, SMALL, Scale, scale_named
 from recollect.precision import choose_device
 from recollect.sweep import Budget
@@ -102,13 +102,16 @@ def list_command(options: Options) -> int:
         work = gather([experiment], scale)
         cells = {cell.key: cell for some in work.values() for cell in some}.values()  # the generic ones are shared
         records = [record for cell in cells if (record := bench.results.best_of(cell))]
-        beyond = sum(not bench.results.best_of(cell) and not bench.results.missing(cell) for cell in cells)
+        missing = sum(bench.results.missing(cell) for cell in cells)
         trainings = [facts for fit in work if (facts := bench.results.training(fit))]
         spent = sum(record.seconds for record in records), sum(facts["seconds"] for facts in trainings)
         say(f"{experiment.id}: {experiment.shows} ({experiment.where})")
-        say(f"  {len(records)} of {len(cells)} cells ({spent[0]:.0f} s), "
-            f"{f'{beyond} of losses that were not reached, ' if beyond else ''}"
-            f"{len(trainings)} of {len(work)} trainings ({spent[1]:.0f} s){_pictures(experiment, bench)}")  # fmt: skip
+        parts = [
+            f"{len(records)} of {len(cells)} cells ({spent[0]:.0f} s)",
+            out_of_reach(len(cells) - len(records) - missing),
+            f"{len(trainings)} of {len(work)} trainings ({spent[1]:.0f} s){_pictures(experiment, bench)}",
+        ]
+        say("  " + ", ".join(filter(None, parts)))
     return 0
 
 

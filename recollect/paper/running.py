@@ -90,6 +90,11 @@ def _names(experiments: Sequence[Experiment], scale: Scale) -> str:
     return f"The trainings are {', '.join(fits)}" + (f"; a cell is called '{example}'." if example else ".")
 
 
+def out_of_reach(cells: int) -> str:
+    """Words for cells that are neither recorded nor missing; none for none."""
+    return f"{cells} of losses that were not reached" if cells else ""
+
+
 def progress(bench: Bench, work: dict[Fit, list[Cell]]) -> str:
     """How much of the work is recorded, out of reach of its training, or still to be done."""
     cells = [cell for some in work.values() for cell in some]
@@ -97,8 +102,7 @@ def progress(bench: Bench, work: dict[Fit, list[Cell]]) -> str:
     missing = sum(bench.results.missing(cell) for cell in cells)
     untrained = [fit.name for fit in work if not (bench.results.training(fit) or {}).get("finished")]
     words = [f"{recorded} of {len(cells)} cells recorded", f"{missing} missing" if missing else ""]
-    beyond = len(cells) - recorded - missing
-    words.append(f"{beyond} of losses that were not reached" if beyond else "")
+    words.append(out_of_reach(len(cells) - recorded - missing))
     words.append(f"still to train: {', '.join(untrained)}" if untrained else "")
     return ", ".join(filter(None, words)) + "."
 

@@ -57,7 +57,7 @@ class Ready:
         self.device = device_of(f, otherwise=y.device)
         self._products = _products_for(f, self.device) if own_products else nullcontext()
         self._peak_of_one: int | None = None  # bytes, where a GPU has been watched
-        self._probe = _values_in_and_out_of_range(y[0]).to(self.device)
+        self._probe = _values_in_and_out_of_range(y[0], self.device)
         self._changes_input: bool | None = None  # once it has been looked at
         if self.runs_kernels:
             self._settle_products(y[:4].to(self.device))
@@ -228,9 +228,9 @@ def work_through(
         return leaving.all()
 
 
-def _values_in_and_out_of_range(image: Tensor) -> Tensor:
+def _values_in_and_out_of_range(image: Tensor, device: torch.device) -> Tensor:
     """A batch of one image like this, with all values between -2 and 3."""
-    return torch.linspace(-2, 3, image.numel(), dtype=image.dtype).view(1, *image.shape)
+    return torch.linspace(-2, 3, image.numel(), dtype=image.dtype, device=device).view(1, *image.shape)
 
 
 def _nearly_equal(images: Tensor, others: Tensor) -> bool:

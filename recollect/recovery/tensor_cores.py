@@ -154,8 +154,10 @@ class TensorCores(TorchFunctionMode):
         """The call of a layer that the kernel can run, on images before they were doubled where that has just been."""
         read = LAYERS.get((func, len(args)))
         call = read(*args) if read and self._are_ours(*args[:3]) else None
+        if call is None:
+            return None
         halves = latest.halves if isinstance(latest, Doubled) and latest.still_holds(args[0]) else None
-        calls = (on_halves(call, halves) if call and halves is not None else None, call)
+        calls = (None if halves is None else on_halves(call, halves), call)
         return next((call for call in calls if call and call.can_be_counted), None)
 
     def _are_ours(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:

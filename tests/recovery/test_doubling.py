@@ -146,6 +146,13 @@ def test_halves_are_those_of_the_maps_that_are_convolved(calls: list[Call]) -> N
     assert [call.scale for call in calls] == [1]
 
 
+def test_a_call_without_arguments_after_a_doubling_is_let_through(calls: list[Call]) -> None:
+    with torch.no_grad(), on_a_cpu(nn.Conv2d(20, 30, 3)) as inside:
+        functional.interpolate(maps(2, 20, 3, 5), scale_factor=2)
+        assert inside._latest is not None
+        assert inside.__torch_function__(dict, []) == {}
+
+
 def test_what_cannot_be_counted_doubled_runs_as_it_is_given(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
     layer, x = nn.Conv2d(20, 30, 3, padding=1), maps(2, 20, 3, 5)
     in_phases = 30 * 16 * 32  # values of the packed weight; more than any other
