@@ -19,14 +19,14 @@ from typing import Any
 
 import torch
 from measuring import can_be_written, mistakes_told, one_call, quickest_call, read_result, table, timed
-from recovery import CASES, prepare
+from recovery_cases import CASES, prepare
 from torch import Tensor, nn
 
 from recollect import Blind, Images, Recovery, Refined, Score, mask, observe
 from recollect.precision import as_judged, check_device
 from recollect.records import provenance, write_json
 from recollect.recovery import library_products
-from recollect.recovery.running import products_of, ready
+from recollect.recovery.ready import products_of, ready
 
 BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256)}
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -11,9 +11,11 @@ from torch import Tensor
 
 from recollect.degradation import Degradation
 from recollect.errors import InputError
+from recollect.recovery.ready import Autoencoder, Ready, ready
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
-from recollect.recovery.running import Autoencoder, InWork, Ready, all_finite, per_image, ready, work_through
+from recollect.recovery.running import InWork, work_through
 from recollect.recovery.stepping import ErasureSteps, has_erasure_prox
+from recollect.recovery.values import all_finite, per_image
 
 
 @torch.no_grad()

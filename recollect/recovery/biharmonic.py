@@ -10,8 +10,9 @@ from torch import Tensor
 
 from recollect.degradation import Erasure
 from recollect.errors import InputError
+from recollect.recovery.ready import Autoencoder, check_observation
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.recovery.running import Autoencoder, all_finite, check_observation, per_image
+from recollect.recovery.values import all_finite, per_image
 
 
 @dataclass(frozen=True)

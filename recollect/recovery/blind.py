@@ -11,16 +11,10 @@ from torch import Tensor
 from recollect.degradation import Degradation, Start, half_kept
 from recollect.errors import InputError
 from recollect.recovery.admm import Solver, check_admm
+from recollect.recovery.ready import Autoencoder, ready
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
-from recollect.recovery.running import (
-    Autoencoder,
-    InWork,
-    all_finite,
-    mean_square,
-    per_image,
-    ready,
-    work_through,
-)
+from recollect.recovery.running import InWork, work_through
+from recollect.recovery.values import all_finite, mean_square, per_image
 
 CALM = 1e-9  # successive estimates closer than this (MSE) ...
 CALM_ROUNDS = 3  # ... this many times running: the paper's stopping rule

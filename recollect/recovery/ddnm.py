@@ -14,17 +14,11 @@ from torch import Tensor
 from recollect.degradation import Erasure
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.precision import weights_of
+from recollect.recovery.ready import Autoencoder, check_observation, ready
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.resizing import Resizing
-from recollect.recovery.running import (
-    Autoencoder,
-    InWork,
-    all_finite,
-    check_observation,
-    per_image,
-    ready,
-    work_through,
-)
+from recollect.recovery.running import InWork, work_through
+from recollect.recovery.values import all_finite, per_image
 from recollect.seeding import own_draws
 
 SPACINGS = ("even", "quadratic")

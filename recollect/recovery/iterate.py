@@ -9,17 +9,10 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError, is_number
+from recollect.recovery.ready import Autoencoder, Ready, ready
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
-from recollect.recovery.running import (
-    Autoencoder,
-    InWork,
-    Ready,
-    all_finite,
-    mean_square,
-    per_image,
-    ready,
-    work_through,
-)
+from recollect.recovery.running import InWork, work_through
+from recollect.recovery.values import all_finite, mean_square, per_image
 
 QUEUED = 16
 

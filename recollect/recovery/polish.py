@@ -8,17 +8,10 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Degradation
+from recollect.recovery.ready import Autoencoder, Ready, ready
 from recollect.recovery.recovery import Recovery, Stop
-from recollect.recovery.running import (
-    Autoencoder,
-    InWork,
-    Ready,
-    all_finite,
-    mean_square,
-    per_image,
-    ready,
-    work_through,
-)
+from recollect.recovery.running import InWork, work_through
+from recollect.recovery.values import all_finite, mean_square, per_image
 
 LOOK = 10  # steps between two looks at whether an image is at rest
 REST = 1e-12  # |xi - v|^2 over the image's values; float32 leaves about 1e-14

@@ -13,8 +13,9 @@ from recollect.errors import InputError, is_whole
 from recollect.per_image import PerImage
 from recollect.recovery.blind import Blind
 from recollect.recovery.polish import polish
+from recollect.recovery.ready import Autoencoder, ready
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Trace
-from recollect.recovery.running import Autoencoder, mean_square, ready
+from recollect.recovery.values import mean_square
 
 JUDGING = 1  # application of f to an answer, which shows whether the model explains it
 PRICE = 3  # applications of f to an image, at most, as a multiple of what blind takes for it

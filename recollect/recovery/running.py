@@ -1,28 +1,19 @@
-"""Running a solver safely and in bounded memory: the autoencoder made ready, images streamed through a working set."""
+"""Running a solver in bounded memory: images stream through a working set."""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from recollect.degradation import Degradation
-from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
 from recollect.recovery.entrance import Entrance
 from recollect.recovery.leaving import Leaving
-from recollect.recovery.products import ROWS
+from recollect.recovery.ready import Ready
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.recovery.tensor_cores import BY_THE_LIBRARY, IN_WORDS, TensorCores, exact_products, free_memory
-
-Autoencoder = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,159 +32,6 @@ class InWork(Recovery):
 
 
 State = TypeVar("State", bound=InWork)
-
-CPU_CHUNK, CUDA_CHUNK = 512, 4096  # larger working sets gain no speed
-CPU_CHUNK_CONVOLUTIONS = 32  # and here lose some: feature maps of more images leave the cache
-AGREED = 1e-3  # of the largest value: rounding stays far below, a slip does not
-
-note = logging.getLogger(__name__).info
-
-
-class Ready:
-    """An autoencoder fit for a solver: its device and working-set size are known, its output is checked."""
-
-    def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None, own_products: bool = True) -> None:
-        self._f = f
-        self.device = device_of(f, otherwise=y.device)
-        self._products = _products_for(f, self.device) if own_products else nullcontext()
-        self._peak_of_one: int | None = None  # bytes, where a GPU has been watched
-        self._probe = _values_in_and_out_of_range(y[0], self.device)
-        self._changes_input: bool | None = None  # once it has been looked at
-        if self.runs_kernels:
-            self._settle_products(y[:4].to(self.device))
-        self.chunk = chunk or self._choose_chunk(y)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        with self._products:
-            return apply_checked(self._f, x)
-
-    @property
-    def batch_unit(self) -> int:
-        """Batches of so many images take as long as fewer."""
-        return ROWS if self.runs_kernels and not self._has_convolutions else 8
-
-    @property
-    def _has_convolutions(self) -> bool:
-        return any(isinstance(m, nn.Conv2d) for m in _modules(self._f))
-
-    @property
-    def runs_kernels(self) -> bool:
-        """Whether kernels of our own can be had on its device, and are wanted."""
-        return isinstance(self._products, TensorCores)
-
-    def _settle_products(self, first: Tensor) -> None:
-        """Kernels are for networks that give the same with them. Feature maps that lie channels last are fastest, but
-        a network may take a view of them that is there only channels first, or is a copy otherwise."""
-        looked = self._by_the_library(first)
-        layouts = (False, True) if self._has_convolutions else (False,)
-        if looked and any(self._agrees(*looked, as_given) for as_given in layouts):
-            return
-        if looked:
-            note("Products run in the library: with ours the network gives something else. It may draw at random.")
-        self._products = nullcontext()
-
-    def _by_the_library(self, first: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Some images and what the library makes of them, among them one with values out of range if the network takes
-        that; nothing where it takes none of these: its own trouble, which comes up again."""
-        for some in (torch.cat([first[:3], self._probe]), first):
-            with suppress(Exception):
-                expected = apply_checked(self._f, given := some.clone())
-                self._changes_input = None if some is first else not torch.equal(given, some)
-                return some, expected
-        return None
-
-    def _agrees(self, some: Tensor, expected: Tensor, as_given: bool) -> bool:
-        """Whether it gives this but for rounding, also the second time, when activations are computed along."""
-        assert isinstance(self._products, TensorCores)
-        self._products.as_given = as_given
-        try:
-            outs = [self(some.clone()), self._watched(some.clone())]
-        except torch.cuda.OutOfMemoryError:
-            raise  # that is not the kernel's
-        except Exception:  # of a view that is not there, or of a kernel
-            return False
-        return all(_nearly_equal(out, expected) for out in outs)
-
-    def _watched(self, some: Tensor) -> Tensor:
-        """What it gives, and on a GPU the memory that one image takes at most."""
-        if self.device.type != "cuda":
-            return self(some)
-        torch.cuda.reset_peak_memory_stats(self.device)
-        before = torch.cuda.memory_allocated(self.device)
-        out = self(some)
-        self._peak_of_one = -(-(torch.cuda.max_memory_allocated(self.device) - before) // len(some))
-        return out
-
-    @property
-    def changes_input(self) -> bool:
-        """Whether it writes into what it is given, as through `.data` or numpy: no version tells of that."""
-        if self._changes_input is None:
-            self._changes_input = True  # for one that takes no single image, or none like this
-            with suppress(Exception):
-                self(given := self._probe.clone())
-                self._changes_input = not torch.equal(given, self._probe)
-        return self._changes_input
-
-    @property
-    def capturable(self) -> bool:
-        """Whether a CUDA graph of it may be tried: a plain module on one GPU that nothing listens to."""
-        if self.device.type != "cuda" or not _runs_as_python(self._f):
-            return False
-        listened_to = any(m._forward_hooks or m._forward_pre_hooks for m in _modules(self._f))
-        return not listened_to and {weights.device for weights in weights_of(self._f)} == {self.device}
-
-    def _choose_chunk(self, y: Tensor) -> int:
-        """As many images as surely fit, from the free memory and what one image is seen to need."""
-        image = y[0].numel() * y.element_size()
-        if self.device.type == "cuda":
-            if self._peak_of_one is None:
-                some = y[:4].to(self.device, copy=True)
-                self(some.clone())  # the first call also loads libraries and their workspaces
-                self._watched(some)
-            assert self._peak_of_one is not None
-            needed = 2 * self._peak_of_one + 24 * image  # eagerly and in a graph, each with memory of its own
-            return int(max(1, min(CUDA_CHUNK, free_memory(self.device) // 2 // needed)))
-        needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
-        most = CPU_CHUNK_CONVOLUTIONS if self._has_convolutions else CPU_CHUNK
-        return int(max(1, min(most, _free_cpu_memory() // 2 // needed)))
-
-
-@contextmanager
-def ready(f: Autoencoder, y: Tensor, chunk: int | None, own_products: bool = True) -> Iterator[Ready]:
-    """`f` in eval mode, without gradients, in full precision; its mode and the caller's settings come back."""
-    check_observation(y)
-    check_dtype(f, y)
-    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
-        raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
-    with torch.no_grad(), as_judged(f):
-        yield Ready(f, y, chunk, own_products)
-
-
-def products_of(f: Autoencoder, images: Tensor) -> str:
-    """How a recovery of images like these few computes the products in f, for records."""
-    if not isinstance(_products_for(f, device_of(f)), TensorCores):
-        return BY_THE_LIBRARY
-    with ready(f, images, 1) as settled:
-        return IN_WORDS if settled.runs_kernels else BY_THE_LIBRARY
-
-
-def _products_for(f: Autoencoder, device: torch.device) -> AbstractContextManager[Any]:
-    return exact_products(_modules(f), device) if _runs_as_python(f) else nullcontext()
-
-
-def _runs_as_python(f: Autoencoder) -> bool:
-    """A module that is neither compiled nor scripted."""
-    return bool(_modules(f)) and not any(_is_compiled(m) for m in _modules(f))
-
-
-def _is_compiled(module: nn.Module) -> bool:
-    wrapped = hasattr(module, "_orig_mod") or module._compiled_call_impl is not None
-    return wrapped or isinstance(module, torch.jit.ScriptModule)
-
-
-def _modules(f: Autoencoder) -> list[nn.Module]:
-    network = module_of(f)
-    return list(network.modules()) if network is not None else []
 
 
 def work_through(
@@ -228,52 +66,5 @@ def work_through(
         return leaving.all()
 
 
-def _values_in_and_out_of_range(image: Tensor, device: torch.device) -> Tensor:
-    """A batch of one image like this, with all values between -2 and 3."""
-    return torch.linspace(-2, 3, image.numel(), dtype=image.dtype, device=device).view(1, *image.shape)
-
-
-def _nearly_equal(images: Tensor, others: Tensor) -> bool:
-    """Each image but for rounding in values of its size."""
-    size = others.nan_to_num(0, 0, 0).flatten(1).abs().amax(1)
-    same = (images == others) | (images.isnan() & others.isnan())
-    return bool((same | ((images - others).abs() <= AGREED * per_image(size, others))).all())
-
-
 def _places(flags: Tensor, device: torch.device) -> Tensor:
     return flags.nonzero()[:, 0].to(device, non_blocking=True)
-
-
-def per_image(flags: Tensor, like: Tensor) -> Tensor:
-    """One value an image, shaped to meet images."""
-    return flags.view(-1, *[1] * (like.ndim - 1))
-
-
-def mean_square(difference: Tensor) -> Tensor:
-    """Per image, over all its values."""
-    return difference.flatten(1).square().mean(1)
-
-
-def all_finite(x: Tensor) -> Tensor:
-    return torch.isfinite(x).flatten(1).all(1)
-
-
-def check_observation(y: Tensor) -> None:
-    if not isinstance(y, Tensor) or y.ndim != 4 or 0 in y.shape:
-        found = f"shape {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
-        raise InputError(f"Degraded images are a tensor N x C x H x W with at least one image; got {found}.")
-    if y.dtype not in (torch.float32, torch.float64):
-        raise InputError(f"Degraded images are float32 or float64, got {y.dtype}.")
-    if not all(bool(torch.isfinite(some).all()) for some in y.split(CUDA_CHUNK)):  # of all at once takes much memory
-        raise InputError("Degraded images contain NaN or infinite values; erased pixels are zero, not NaN.")
-
-
-def _free_cpu_memory() -> int:
-    """Available bytes, by Linux's own estimate where there is one."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
-    return pages * os.sysconf("SC_PAGE_SIZE") // 4 if pages else 2**31

@@ -15,7 +15,7 @@ from torch import Tensor
 from recollect.degradation import Degradation, Erasure
 from recollect.recovery.graphs import Graphs
 from recollect.recovery.products import LARGEST, move
-from recollect.recovery.running import Ready
+from recollect.recovery.ready import Ready
 
 FEWEST = 8  # steps from which a captured graph pays for itself
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from recollect.degradation import Erasure
 from recollect.recovery.admm import KnownMask, check_admm
+from recollect.recovery.ready import Autoencoder, check_observation
 from recollect.recovery.recovery import Progress, Recovery, Trace
-from recollect.recovery.running import Autoencoder, check_observation
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from recollect import UNet
 from recollect.recovery import products, tensor_cores
 from recollect.recovery.layer_calls import doubles
 from recollect.recovery.products import Call, double, pack, packed_bytes
-from recollect.recovery.running import ready
+from recollect.recovery.ready import ready
 from recollect.recovery.tensor_cores import exact_products
 from tests.recovery.by_hand import convolve, on_a_cpu
 

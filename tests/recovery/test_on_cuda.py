@@ -11,7 +11,7 @@ from recollect import Blind, Images, Iterate, KnownMask, Recovery, Stop, UNet, m
 from recollect.attractors import fixed_point_error, proximal_test
 from recollect.degradation import Blur, Coarse, Degradation, Erasure, all_erased, half_kept, odd_ones_kept
 from recollect.precision import float32_precision
-from recollect.recovery import Refined, running
+from recollect.recovery import Refined, ready
 from tests.planted import Memorizer
 
 pytestmark = pytest.mark.gpu
@@ -123,9 +123,9 @@ def test_the_working_set_is_chosen_from_the_free_memory(monkeypatch: pytest.Monk
     for free in (200 * 2**30, 2**24):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None, free=free: (free, total))
         monkeypatch.setattr(torch.cuda, "memory_reserved", torch.cuda.memory_allocated)
-        with running.ready(f, y, None) as made:
+        with ready.ready(f, y, None) as made:
             sizes.append(made.chunk)
-    assert sizes[0] == running.CUDA_CHUNK
+    assert sizes[0] == ready.CUDA_CHUNK
     assert 1 <= sizes[1] < 64
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Blind, Erasure, FullyConnected, InputError, Iterate, KnownMask, Recovery, Stop
-from recollect.recovery import Refined, Snapshot, running
+from recollect.recovery import Refined, Snapshot, ready
 from tests.networks import Halves, Random
 
 SHAPE = (3, 2, 2)
@@ -94,32 +94,9 @@ def test_many_images_run_through_in_bounded_memory(method: Callable) -> None:
     f = Halves()
     recovery = recover(short, f, y)
     assert recovery.estimate.shape == y.shape
-    assert max(f.sizes) <= running.CPU_CHUNK
+    assert max(f.sizes) <= ready.CPU_CHUNK
     ends = [0, 12_345, 24_999]
     assert torch.allclose(recovery.estimate[ends], recover(short, f, y[ends]).estimate)
-
-
-def test_the_working_set_shrinks_with_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    y = torch.zeros(50, 3, 64, 64)
-    sizes = {}
-    for free in (10**12, 10**9, 10**6):
-        monkeypatch.setattr(running, "_free_cpu_memory", lambda free=free: free)
-        f = Halves()
-        Iterate(limit=1)(f, y)
-        sizes[free] = max(f.sizes)
-    assert sizes[10**12] == 50 > sizes[10**9] > sizes[10**6] == 1
-
-
-def test_the_working_set_is_small_for_convolutions() -> None:
-    y = torch.rand(100, 1, 4, 4)
-    for f, size in ((nn.Conv2d(1, 1, 3, padding=1), running.CPU_CHUNK_CONVOLUTIONS), (nn.Linear(4, 4), 100)):
-        sizes: list[int] = []
-        Iterate(limit=1)(f, y, trace=lambda s, sizes=sizes: sizes.append(len(s.index)))  # type: ignore[misc]
-        assert max(sizes) == size
-
-
-def test_free_memory_is_known() -> None:
-    assert 10**7 < running._free_cpu_memory() < 10**14
 
 
 # Divergence
@@ -343,19 +320,3 @@ def test_a_method_of_a_module_runs_in_eval_mode() -> None:
     first, second = (Iterate(limit=3)(network.forward, y).estimate for _ in range(2))
     assert torch.equal(first, second)
     assert int(network[0].num_batches_tracked) == 0
-
-
-@pytest.mark.parametrize(
-    ("value", "other", "near"),
-    [
-        (1.0, 1.0, True), (1.0, 1.0009, True), (1.0, 1.0011, False), (0.0, 0.0, True), (0.0, 1e-9, False),
-        (torch.nan, torch.nan, True), (torch.inf, torch.inf, True), (torch.inf, -torch.inf, False),
-        (1.0, torch.nan, False), (torch.nan, 1.0, False), (1.0, torch.inf, False),
-    ],
-)  # fmt: skip
-def test_outcomes_are_nearly_equal_image_by_image(value: float, other: float, near: bool) -> None:
-    """Each measured by its own largest value, whatever others have."""
-    large = torch.full((1, 1, 2, 2), 1e6)
-    images = torch.cat([large, torch.full_like(large, value)])
-    others = torch.cat([large, torch.full_like(large, other)])
-    assert running._nearly_equal(others, images) is near

@@ -14,7 +14,7 @@ from torch import Tensor
 from recollect import Erasure
 from recollect.recovery import admm, products, stepping
 from recollect.recovery.admm import Solver
-from recollect.recovery.running import Ready, ready
+from recollect.recovery.ready import Ready, ready
 from recollect.recovery.stepping import ErasureSteps, has_erasure_prox
 from tests.networks import Random
 
