@@ -5,10 +5,10 @@ from recollect.recovery.biharmonic import Biharmonic
 from recollect.recovery.blind import Blind
 from recollect.recovery.ddnm import DDNM
 from recollect.recovery.iterate import Iterate
+from recollect.recovery.own_products import library_products
 from recollect.recovery.ready import products_of
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
 from recollect.recovery.refined import Refined
-from recollect.recovery.tensor_cores import library_products
 from recollect.recovery.zero_rule import ZeroRule
 
 __all__ = [

@@ -69,7 +69,6 @@ class Packed(NamedTuple):
 
     upper: Tensor  # in TF32, and so is the rest
     rest: Tensor
-    state: tuple[int, int]  # of the weight
 
 
 class Tiling(NamedTuple):
@@ -115,7 +114,7 @@ def pack(weight: Tensor, scale: int = 1) -> Packed:
         taps = in_phases(taps)
     values = functional.pad(as_it_lies(taps.permute(0, 2, 3, 1)), (0, -weight.shape[1] % CHUNK))
     upper = in_tf32(values.float())
-    return Packed(upper, in_tf32((values - upper).float()), state_of(weight))
+    return Packed(upper, in_tf32((values - upper).float()))
 
 
 def in_phases(taps: Tensor) -> Tensor:

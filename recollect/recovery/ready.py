@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,8 +12,9 @@ from torch import Tensor, nn
 
 from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
+from recollect.recovery.memory import free_memory
+from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
 from recollect.recovery.products import ROWS
-from recollect.recovery.tensor_cores import BY_THE_LIBRARY, IN_WORDS, TensorCores, exact_products, free_memory
 from recollect.recovery.values import per_image
 
 Autoencoder = Callable[[Tensor], Tensor]
@@ -48,7 +47,7 @@ class Ready:
     @property
     def batch_unit(self) -> int:
         """Batches of so many images take as long as fewer."""
-        return ROWS if self.runs_kernels and not self._has_convolutions else 8
+        return ROWS if self.on_tensor_cores and not self._has_convolutions else 8
 
     @property
     def _has_convolutions(self) -> bool:
@@ -56,8 +55,17 @@ class Ready:
 
     @property
     def runs_kernels(self) -> bool:
-        """Whether kernels of our own can be had on its device, and are wanted."""
-        return isinstance(self._products, TensorCores)
+        """Whether products run in other kernels than the library's choice."""
+        return isinstance(self._products, OwnProducts)
+
+    @property
+    def on_tensor_cores(self) -> bool:
+        return self.runs_kernels and self.device.type == "cuda"
+
+    @property
+    def products(self) -> str:
+        """How they are computed, for records."""
+        return self._products.kernels.in_words if isinstance(self._products, OwnProducts) else BY_THE_LIBRARY
 
     def _settle_products(self, first: Tensor) -> None:
         """Kernels are for networks that give the same with them. Feature maps that lie channels last are fastest, but
@@ -82,7 +90,7 @@ class Ready:
 
     def _agrees(self, some: Tensor, expected: Tensor, as_given: bool) -> bool:
         """Whether it gives this but for rounding, also the second time, when activations are computed along."""
-        assert isinstance(self._products, TensorCores)
+        assert isinstance(self._products, OwnProducts)
         self._products.as_given = as_given
         try:
             outs = [self(some.clone()), self._watched(some.clone())]
@@ -133,7 +141,7 @@ class Ready:
             return int(max(1, min(CUDA_CHUNK, free_memory(self.device) // 2 // needed)))
         needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
         most = CPU_CHUNK_CONVOLUTIONS if self._has_convolutions else CPU_CHUNK
-        return int(max(1, min(most, _free_cpu_memory() // 2 // needed)))
+        return int(max(1, min(most, free_memory(self.device) // 2 // needed)))
 
 
 @contextmanager
@@ -149,14 +157,12 @@ def ready(f: Autoencoder, y: Tensor, chunk: int | None, own_products: bool = Tru
 
 def products_of(f: Autoencoder, images: Tensor) -> str:
     """How a recovery of images like these few computes the products in f, for records."""
-    if not isinstance(_products_for(f, device_of(f)), TensorCores):
-        return BY_THE_LIBRARY
     with ready(f, images, 1) as settled:
-        return IN_WORDS if settled.runs_kernels else BY_THE_LIBRARY
+        return settled.products
 
 
 def _products_for(f: Autoencoder, device: torch.device) -> AbstractContextManager[Any]:
-    return exact_products(_modules(f), device) if _runs_as_python(f) else nullcontext()
+    return own_products(_modules(f), device) if _runs_as_python(f) else nullcontext()
 
 
 def _runs_as_python(f: Autoencoder) -> bool:
@@ -194,14 +200,3 @@ def _nearly_equal(images: Tensor, others: Tensor) -> bool:
     size = others.nan_to_num(0, 0, 0).flatten(1).abs().amax(1)
     same = (images == others) | (images.isnan() & others.isnan())
     return bool((same | ((images - others).abs() <= AGREED * per_image(size, others))).all())
-
-
-def _free_cpu_memory() -> int:
-    """Available bytes, by Linux's own estimate where there is one."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
-    return pages * os.sysconf("SC_PAGE_SIZE") // 4 if pages else 2**31

@@ -71,7 +71,7 @@ class ErasureSteps:
         """The first w, for v = u = 0, and the coefficients; rows beyond the images keep what they hold."""
         if size > len(self._buffers[0]):
             rows = self._graphs.size_for(size) if self._graphs else size  # a few more images next time need no others
-            self._in_one_pass = self._f.runs_kernels and rows * y[0].numel() < LARGEST
+            self._in_one_pass = self._f.on_tensor_cores and rows * y[0].numel() < LARGEST
             self._buffers = [y.new_zeros((rows, *y.shape[1:])) for _ in range(3 if self._in_one_pass else 5)]
             if self._graphs:
                 self._graphs.forget()

@@ -1,23 +1,51 @@
 """What our kernels compute, for any device."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from recollect.recovery.products import Activation, Call, Outcome, Packed
-from recollect.recovery.tensor_cores import TensorCores, weights_among
+from recollect.recovery.own_products import OwnProducts, weights_among
+from recollect.recovery.products import Activation, Call, Outcome, Packed, pack, packed_bytes
+from recollect.recovery.tensor_cores import FEWEST_CHANNELS
 
 CPU = torch.device("cpu")
 
 
-def product(call: Call, layer: Packed, processors: int, activation: Activation | None) -> Outcome:
+class ByHand:
+    """What tensor cores take, without any."""
+
+    in_words = "by hand"
+    calls: ClassVar[list[Call]] = []
+
+    def take(self, weight: Tensor) -> bool:
+        return weight.shape[1] >= FEWEST_CHANNELS
+
+    def packed_bytes(self, weight: Tensor) -> int:
+        return packed_bytes(weight)
+
+    def work_for(self, _weights: list[Tensor]) -> bool:
+        return True
+
+    def pack(self, weight: Tensor, scale: int) -> Packed:
+        return pack(weight, scale)
+
+    def run(self, call: Call, packed: Packed, activation: Activation | None) -> Outcome:
+        self.calls.append(call)
+        return product(call, packed, activation)
+
+    def double(self, maps: Tensor) -> Tensor:
+        return functional.interpolate(maps, scale_factor=2)
+
+
+def product(call: Call, layer: Packed, activation: Activation | None) -> Outcome:
     """It is given values that lie one after another, and no more."""
     x, _, bias, stride, padding, scale = call
     assert bias is not None
     for values in (x, bias, layer.upper, layer.rest):
         assert values.is_contiguous()
         assert not values.is_neg()
-    assert processors == 4
     whole = (layer.upper.double() + layer.rest.double()).permute(0, 3, 1, 2)[:, : x.shape[3]]
     out = convolve(x.permute(0, 3, 1, 2).double(), whole, bias.double(), stride, padding, scale)
     assert tuple(out.permute(0, 2, 3, 1).shape) == call.outcome
@@ -42,9 +70,5 @@ def convolve(x: Tensor, taps: Tensor, bias: Tensor, stride: int, padding: tuple[
     return out
 
 
-def double(x: Tensor) -> Tensor:
-    return functional.interpolate(x, scale_factor=2)
-
-
-def on_a_cpu(*modules: nn.Module) -> TensorCores:
-    return TensorCores(weights_among(modules, CPU), CPU, 4)
+def on_a_cpu(*modules: nn.Module) -> OwnProducts:
+    return OwnProducts(weights_among(modules, CPU, ByHand()), CPU, ByHand())

@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recollect import UNet
-from recollect.recovery import products, tensor_cores
+from recollect.recovery import own_products, products
 from recollect.recovery.layer_calls import doubles
 from recollect.recovery.products import Call, double, pack, packed_bytes
 from recollect.recovery.ready import ready
-from recollect.recovery.tensor_cores import exact_products
 from tests.recovery.by_hand import convolve, on_a_cpu
 
 gpu = pytest.mark.gpu
@@ -167,7 +166,7 @@ def test_maps_too_large_to_count_are_doubled_by_the_library(calls: list[Call], m
     x = maps(2, 20, 3, 5)
     with torch.no_grad(), on_a_cpu(nn.Conv2d(20, 30, 3)) as inside:
         for largest, noted in ((4 * x.numel(), False), (4 * x.numel() + 4, True)):
-            monkeypatch.setattr(tensor_cores, "LARGEST", largest)
+            monkeypatch.setattr(own_products, "LARGEST", largest)
             functional.interpolate(x, scale_factor=2)
             assert (inside._latest is not None) is noted
 
@@ -213,7 +212,7 @@ def test_convolutions_on_halves_are_exact(count: int, channels: int, columns: in
     with torch.no_grad():
         exact = copy.deepcopy(f).double()(x.double())
         plain = f(x)
-        with exact_products(f.modules(), x.device) as inside:
+        with own_products.own_products(f.modules(), x.device) as inside:
             outs = [f(x), f(x)]
     assert list(inside._packed[id(layer.weight)]) == [2]
     for out in outs:

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Iterate
-from recollect.recovery import ready, tensor_cores
+from recollect.recovery import memory, ready
+from recollect.recovery.own_products import BY_THE_LIBRARY
 from recollect.recovery.products import Call, Outcome
-from recollect.recovery.tensor_cores import BY_THE_LIBRARY, IN_WORDS
+from recollect.recovery.tensor_cores import TensorCores
 from tests.networks import Halves
-from tests.recovery.by_hand import on_a_cpu
+from tests.recovery.by_hand import ByHand, on_a_cpu
 
 gpu = pytest.mark.gpu
 ROWS_OF_32 = torch.rand(5, 1, 4, 32)
@@ -23,7 +24,7 @@ def test_the_working_set_shrinks_with_the_free_memory(monkeypatch: pytest.Monkey
     y = torch.zeros(50, 3, 64, 64)
     sizes = {}
     for free in (10**12, 10**9, 10**6):
-        monkeypatch.setattr(ready, "_free_cpu_memory", lambda free=free: free)
+        monkeypatch.setattr(ready, "free_memory", lambda _, free=free: free)
         f = Halves()
         Iterate(limit=1)(f, y)
         sizes[free] = max(f.sizes)
@@ -39,7 +40,7 @@ def test_the_working_set_is_small_for_convolutions() -> None:
 
 
 def test_free_memory_is_known() -> None:
-    assert 10**7 < ready._free_cpu_memory() < 10**14
+    assert 10**7 < memory.free_memory(torch.device("cpu")) < 10**14
 
 
 class Reshaping(nn.Module):
@@ -98,14 +99,14 @@ def test_one_that_does_not_runs_in_the_library_with_a_word(
     assert not made_ready(f, y, monkeypatch).runs_kernels
     assert "with ours the network gives something else" in caplog.text
     assert ready.products_of(f, y) == BY_THE_LIBRARY
-    assert ready.products_of(f.linear, y) == IN_WORDS
+    assert ready.products_of(f.linear, y) == ByHand.in_words
 
 
 def test_so_does_one_that_the_kernel_fails_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Outcome:
         raise RuntimeError("cannot be compiled")
 
-    monkeypatch.setattr(tensor_cores, "run_kernel", fail)
+    monkeypatch.setattr(ByHand, "run", fail)
     assert not made_ready(nn.Linear(40, 40), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
 
 
@@ -176,7 +177,7 @@ def test_records_say_how_products_ran() -> None:
 @gpu
 def test_on_a_gpu_records_say_how_products_ran() -> None:
     f = nn.Linear(32, 32).cuda()
-    assert ready.products_of(f, ROWS_OF_32) == IN_WORDS
+    assert ready.products_of(f, ROWS_OF_32) == TensorCores.in_words
     for other in (torch.compile(f), nn.Tanh().cuda()):
         assert ready.products_of(other, ROWS_OF_32) == BY_THE_LIBRARY
 

@@ -70,8 +70,7 @@ def test_the_same_where_a_kernel_takes_the_steps(monkeypatch: pytest.MonkeyPatch
         calls.append(len(args[0]))
         in_one_pass(*args)
 
-    monkeypatch.setattr(Ready, "runs_kernels", True)
-    monkeypatch.setattr(Ready, "_settle_products", lambda *_: None)
+    monkeypatch.setattr(Ready, "on_tensor_cores", True)
     monkeypatch.setattr(stepping, "move", counted)
     f = Random.draw(2, math.prod(SHAPE), 1.5)
     y, theta = draw(2, 4)

@@ -2,345 +2,21 @@
 
 import copy
 import logging
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.autograd import forward_ad
 from torch.nn import functional
 
 from recollect import Blind, FullyConnected, UNet, mask
-from recollect.recovery import library_products, products, tensor_cores
+from recollect.recovery import library_products, tensor_cores
+from recollect.recovery import own_products as own_products_module
+from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
 from recollect.recovery.products import Call, Outcome
 from recollect.recovery.ready import products_of, ready
-from recollect.recovery.tensor_cores import BY_THE_LIBRARY, IN_WORDS, TensorCores, exact_products
-from tests.recovery.by_hand import CPU, on_a_cpu
+from recollect.recovery.tensor_cores import TensorCores
 
-gpu = pytest.mark.gpu
-ROWS_OF_32 = torch.rand(5, 1, 4, 32)
-
-
-TAKEN: dict[str, tuple[nn.Module, Tensor]] = {
-    "linear": (nn.Linear(40, 24), torch.rand(9, 40)),
-    "without bias": (nn.Linear(40, 24, bias=False), torch.rand(9, 40)),
-    "tokens": (nn.Linear(40, 24), torch.rand(3, 5, 40)),
-    "every other": (nn.Linear(40, 24), torch.rand(9, 80)[:, ::2]),
-    "negated": (nn.Linear(40, 24), torch.rand(9, 40, dtype=torch.complex64).conj().imag),
-    "convolution": (nn.Conv2d(20, 30, 3, padding=1), torch.rand(2, 20, 6, 7)),
-    "channels last": (nn.Conv2d(20, 30, 3), torch.rand(2, 20, 6, 7).to(memory_format=torch.channels_last)),
-    "strided": (nn.Conv2d(20, 3, 4, stride=2, padding=1), torch.rand(2, 20, 8, 8)),
-    "one way": (nn.Conv2d(20, 30, (1, 3), padding=(0, 1)), torch.rand(2, 20, 6, 7)),
-    "reflecting": (nn.Conv2d(20, 30, 3, padding=1, padding_mode="reflect"), torch.rand(2, 20, 6, 7)),
-}
-LEFT: dict[str, tuple[nn.Module, Tensor]] = {
-    "a vector": (nn.Linear(40, 24), torch.rand(1, 40)),
-    "no images": (nn.Linear(40, 24), torch.rand(0, 40)),
-    "few channels": (nn.Linear(8, 24), torch.rand(9, 8)),
-    "few maps": (nn.Conv2d(3, 24, 3), torch.rand(2, 3, 6, 6)),
-    "no batch": (nn.Conv2d(20, 24, 3), torch.rand(20, 6, 6)),
-    "groups": (nn.Conv2d(32, 24, 3, groups=2), torch.rand(2, 32, 6, 6)),
-    "dilated": (nn.Conv2d(32, 24, 3, dilation=2), torch.rand(2, 32, 6, 6)),
-    "same": (nn.Conv2d(32, 24, 3, padding="same"), torch.rand(2, 32, 6, 6)),
-    "one number": (nn.Conv2d(32, 24, 3, padding=(1,)), torch.rand(2, 32, 6, 6)),
-    "transposed": (nn.ConvTranspose2d(32, 24, 3), torch.rand(2, 32, 6, 6)),
-    "float64": (nn.Linear(40, 24).double(), torch.rand(9, 40).double()),
-}
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_layers_that_the_kernel_takes(name: str, calls: list[Call]) -> None:
-    layer, x = TAKEN[name]
-    with torch.no_grad():
-        plain = layer(x)
-        with on_a_cpu(layer):
-            ours = layer(x)
-    assert len(calls) == 1
-    assert ours.shape == plain.shape
-    assert torch.allclose(ours, plain, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", LEFT)
-def test_layers_that_are_left_to_the_library(name: str, calls: list[Call]) -> None:
-    layer, x = LEFT[name]
-    with torch.no_grad():
-        plain = layer(x)
-        with on_a_cpu(layer):
-            assert torch.equal(layer(x), plain)
-    assert not calls
-
-
-@pytest.mark.parametrize(
-    ("layer", "x"),
-    [
-        (nn.Linear(64, 48), torch.rand(9, 40)),
-        (nn.Linear(64, 48), torch.rand(9, 100)),
-        (nn.Conv2d(32, 16, 3), torch.rand(2, 20, 6, 6)),
-        (nn.Conv2d(32, 16, 9), torch.rand(2, 32, 6, 6)),
-        (nn.Conv2d(32, 16, 3), torch.rand(2, 32, 6, 6, 6)),
-    ],
-)
-def test_what_is_wrong_is_left_to_the_library_to_say(layer: nn.Module, x: Tensor, calls: list[Call]) -> None:
-    with pytest.raises(RuntimeError) as plain:
-        layer(x)
-    with torch.no_grad(), on_a_cpu(layer), pytest.raises(RuntimeError) as ours:
-        layer(x)
-    assert str(ours.value) == str(plain.value)
-    assert not calls
-
-
-def test_a_network_that_differentiates_is_left_to_the_library(calls: list[Call]) -> None:
-    layer = nn.Linear(40, 40)
-    with on_a_cpu(layer):
-        layer(torch.rand(9, 40)).sum().backward()
-    assert layer.weight.grad is not None
-    assert not calls
-
-
-def test_so_are_autocast_and_the_transforms_of_torch_func(calls: list[Call]) -> None:
-    layer, x = nn.Linear(40, 40), torch.rand(9, 4, 40)
-    with torch.no_grad(), on_a_cpu(layer):
-        torch.func.vmap(layer)(x)
-        with torch.autocast("cpu"):
-            layer(x)
-        with forward_ad.dual_level():
-            through = layer(forward_ad.make_dual(x, torch.ones_like(x)))
-            assert forward_ad.unpack_dual(through).tangent is not None
-    assert not calls
-
-
-class Marked(Tensor):
-    """A subclass, which may have a linear layer of its own."""
-
-
-class Named(nn.Parameter):
-    pass
-
-
-def test_so_are_subclasses_sparse_and_nested_tensors(calls: list[Call]) -> None:
-    layer, own = nn.Linear(40, 40), nn.Linear(40, 40)
-    own.weight = Named(torch.rand(40, 40))
-    with torch.no_grad(), on_a_cpu(layer, own):
-        assert type(layer(torch.rand(9, 40).as_subclass(Marked))) is Marked
-        own(torch.rand(9, 40))
-        functional.linear(torch.rand(9, 40).to_sparse(), layer.weight, None)
-        layer(torch.nested.nested_tensor([torch.rand(3, 40), torch.rand(2, 40)], layout=torch.jagged))
-    assert not calls
-
-
-def test_weights_of_the_wrong_kind_of_layer_are_left_to_the_library_to_refuse(calls: list[Call]) -> None:
-    dense, spatial = nn.Linear(40, 24), nn.Conv2d(40, 24, 1)
-    with torch.no_grad(), on_a_cpu(dense, spatial):
-        with pytest.raises(RuntimeError):
-            functional.linear(torch.rand(9, 40), spatial.weight, None)
-        with pytest.raises(RuntimeError):
-            torch.conv2d(torch.rand(2, 40, 6, 6), dense.weight, None, (1, 1), (0, 0), (1, 1), 1)
-    assert not calls
-
-
-@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, -1])
-def test_a_weight_that_is_no_number_stays_so(bits: int, calls: list[Call]) -> None:
-    layer = nn.Linear(40, 24)
-    with torch.no_grad(), on_a_cpu(layer):
-        layer.weight[5, 7] = torch.tensor([bits], dtype=torch.int32).view(torch.float32)
-        assert layer(torch.rand(9, 40)).isnan().any(0).nonzero().tolist() == [[5]]
-    assert calls
-
-
-def test_looking_for_weights_changes_no_network() -> None:
-    """The weight of a parametrized layer is made when it is asked for, which may move what it is made from."""
-    f = nn.utils.parametrizations.spectral_norm(nn.Linear(40, 40))
-    before = f.parametrizations.weight[0]._u.clone()
-    products_of(f, torch.rand(2, 1, 1, 40))
-    assert torch.equal(f.parametrizations.weight[0]._u, before)
-
-
-@pytest.mark.parametrize("bias", [torch.rand(24, 2)[:, 0], torch.rand(1).expand(24), torch.rand(1)])
-def test_biases_of_all_kinds(bias: Tensor, calls: list[Call]) -> None:
-    layer, x = nn.Linear(40, 24), torch.rand(9, 40)
-    with torch.no_grad(), on_a_cpu(layer):
-        ours = functional.linear(x, layer.weight, bias)
-    assert torch.allclose(ours, x @ layer.weight.T + bias, atol=1e-5)
-    assert len(calls) == (bias.shape == (24,))
-
-
-def test_a_weight_is_packed_once_however_its_bias_changes(calls: list[Call]) -> None:
-    layer, x = nn.Linear(40, 24), torch.rand(9, 40)
-    inside = on_a_cpu(layer)
-    with torch.no_grad(), inside:
-        for _ in range(3):
-            bias = torch.rand(24)
-            ours = functional.linear(x, layer.weight, bias)
-            assert torch.allclose(ours, x @ layer.weight.T + bias, atol=1e-5)
-    assert len(inside._packed) == 1
-    assert len(calls) == 3
-
-
-def test_a_weight_that_changes_is_left_to_the_library_from_then_on(calls: list[Call]) -> None:
-    one, two, x = nn.Linear(40, 40), nn.Linear(40, 40), torch.rand(9, 40)
-    with torch.no_grad(), on_a_cpu(one, two):
-        two(one(x))
-        one.weight.mul_(2)
-        two.weight.data = torch.rand(40, 40)
-        for layer in (one, two, one, two):
-            assert torch.allclose(layer(x), x @ layer.weight.T + layer.bias, atol=1e-4)
-    assert len(calls) == 2
-
-
-def test_weights_made_in_inference_mode(calls: list[Call]) -> None:
-    with torch.inference_mode():
-        layer, x = nn.Linear(40, 24), torch.rand(9, 40)
-        with on_a_cpu(layer):
-            assert torch.allclose(layer(x), x @ layer.weight.T + layer.bias, atol=1e-5)
-    assert calls
-
-
-def test_what_cannot_be_counted_is_left_to_the_library(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "LARGEST", 24 * 64)
-    layer, x = nn.Linear(40, 24), torch.rand(9, 40)
-    with torch.no_grad(), on_a_cpu(layer):
-        layer(x)
-        assert not calls  # its 40 channels are filled up to 64
-        monkeypatch.setattr(products, "LARGEST", 24 * 64 + 1)
-        layer(x)
-    assert calls
-
-
-def test_feature_maps_lie_channels_last_unless_asked_otherwise(calls: list[Call]) -> None:
-    layer, x = nn.Conv2d(20, 30, 3), torch.rand(2, 20, 6, 6)
-    inside = on_a_cpu(layer)
-    with torch.no_grad(), inside:
-        assert layer(x).is_contiguous(memory_format=torch.channels_last)
-        inside.as_given = True
-        assert layer(x).is_contiguous()
-    assert len(calls) == 2
-
-
-@pytest.fixture
-def activations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of the library, how many there were."""
-    made: list[int] = []
-
-    def counting(plain: Any) -> Any:
-        def counted(*args: Any) -> Tensor:
-            made.append(1)
-            return plain(*args)
-
-        return counted
-
-    monkeypatch.setattr(torch._C._nn, "leaky_relu", counting(torch._C._nn.leaky_relu))
-    return made
-
-
-@pytest.mark.parametrize("kind", ["linear", "tokens", "convolution", "strided", "as given"])
-def test_an_activation_after_a_layer_is_computed_along_from_the_second_time_on(
-    kind: str, calls: list[Call], activations: list[int]
-) -> None:
-    layer, x = TAKEN["convolution" if kind == "as given" else kind]
-    f = nn.Sequential(layer, nn.LeakyReLU(0.2), nn.Tanh())
-    inside = on_a_cpu(layer)
-    inside.as_given = kind == "as given"
-    with torch.no_grad():
-        plain = f(x)
-        activations.clear()
-        with inside:
-            first, second = f(x), f(x)
-    assert len(calls) == 2
-    assert len(activations) == 1
-    assert torch.equal(first, second)
-    assert first.stride() == second.stride()
-    assert torch.allclose(first, plain, atol=1e-5)
-
-
-def test_softplus_is_computed_along_and_with_other_settings_it_is_the_library_s(calls: list[Call]) -> None:
-    layer, x = nn.Linear(40, 24), 60 * torch.rand(9, 40) - 30
-    with torch.no_grad(), on_a_cpu(layer) as inside:
-        for beta in (1.0, 1.0, 2.0, 1.0):
-            expected = functional.softplus(x @ layer.weight.T + layer.bias, beta)
-            assert torch.allclose(nn.Softplus(beta)(layer(x)), expected, atol=1e-4)
-        layer(x)
-        assert inside._latest.activated is not None
-    assert len(calls) == 5
-
-
-def test_each_layer_has_the_slope_that_followed_it_last(calls: list[Call], activations: list[int]) -> None:
-    one, two, x = nn.Linear(40, 40), nn.Linear(40, 40), torch.rand(9, 40) - 0.5
-    with torch.no_grad(), on_a_cpu(one, two):
-        for round_number, slopes in enumerate([(0.1, 0.2), (0.1, 0.2), (0.1, 0.3), (0.1, 0.3)]):
-            activations.clear()
-            for layer, slope in zip((one, two), slopes, strict=True):
-                expected = functional.linear(x.double(), layer.weight.double(), layer.bias.double())
-                ours = functional.leaky_relu(layer(x), slope)
-                assert torch.allclose(ours.double(), functional.leaky_relu(expected, slope), atol=1e-5)
-            assert len(activations) == 2 + [2, 0, 1, 0][round_number]  # two are of what is expected
-    assert len(calls) == 8
-
-
-def test_an_activation_that_no_longer_follows_is_no_longer_computed_along(calls: list[Call]) -> None:
-    layer, x = nn.Linear(40, 24), torch.rand(9, 40)
-    with torch.no_grad(), on_a_cpu(layer) as inside:
-        for follow in (nn.LeakyReLU(), nn.LeakyReLU(), nn.Tanh(), nn.Tanh()):
-            follow(layer(x))
-        layer(x)
-        assert inside._latest.activated is None
-    assert len(calls) == 5
-
-
-@pytest.mark.parametrize("between", ["a write", "a write through data", "a write in numpy", "another tensor"])
-def test_a_leaky_relu_of_anything_else_is_not_the_one_along(between: str, calls: list[Call]) -> None:
-    layer, x = nn.Linear(40, 24), torch.rand(9, 40) - 0.5
-
-    def through_layer() -> Tensor:
-        out = layer(x)
-        if between == "a write":
-            torch._C._VariableFunctions.neg_(out)  # type: ignore[attr-defined]
-        elif between == "a write through data":
-            out.data.neg_()
-        elif between == "a write in numpy":
-            out.numpy()[:] *= -1
-        else:
-            out = -out
-        return functional.leaky_relu(out, 0.2)
-
-    with torch.no_grad(), on_a_cpu(layer):
-        for _ in range(2):
-            functional.leaky_relu(layer(x), 0.2)
-        expected = functional.leaky_relu(-(x @ layer.weight.T + layer.bias), 0.2)
-        assert torch.allclose(through_layer(), expected, atol=1e-5)
-    assert len(calls) == 3
-
-
-def test_leaky_relus_in_place_and_in_inference_mode_run_in_the_library(
-    calls: list[Call], activations: list[int]
-) -> None:
-    layer, x = nn.Linear(40, 24), torch.rand(9, 40) - 0.5
-    f = nn.Sequential(layer, nn.LeakyReLU(0.2))
-    with torch.no_grad():
-        plain = f(x)
-    for _ in range(2):
-        with torch.inference_mode(), on_a_cpu(layer) as inside:
-            assert torch.allclose(f(x), plain, atol=1e-5)
-            assert torch.allclose(f(x), plain, atol=1e-5)
-        assert inside._latest is None
-    assert len(activations) == 5
-    f[1].inplace = True
-    with torch.no_grad(), on_a_cpu(layer):
-        for _ in range(3):
-            assert torch.allclose(f(x), plain, atol=1e-5)
-    assert len(calls) == 7
-
-
-def test_what_a_layer_returned_is_not_held(calls: list[Call]) -> None:
-    layer, x = nn.Linear(40, 24), torch.rand(9, 40)
-    with torch.no_grad(), on_a_cpu(layer) as inside:
-        layer(x)
-        assert inside._latest is not None
-        assert inside._latest.values() is None
-    assert inside._latest is None
-
-
-def test_on_a_cpu_nothing_changes() -> None:
-    assert not isinstance(exact_products([nn.Linear(32, 32)], CPU), TensorCores)
+pytestmark = pytest.mark.gpu
 
 
 def error_of(out: Tensor, exact: Tensor) -> float:
@@ -348,8 +24,8 @@ def error_of(out: Tensor, exact: Tensor) -> float:
 
 
 def through(f: nn.Module, x: Tensor) -> Tensor:
-    with torch.no_grad(), exact_products(f.modules(), x.device) as inside:
-        assert isinstance(inside, TensorCores)
+    with torch.no_grad(), own_products(f.modules(), x.device) as inside:
+        assert isinstance(inside, OwnProducts)
         return f(x)
 
 
@@ -368,20 +44,17 @@ def check_layer(layer: nn.Module, x: Tensor) -> None:
     assert torch.equal(ours, through(layer, x))
 
 
-@gpu
 @pytest.mark.parametrize("rows", [2, 8, 65, 300, 3000])
 @pytest.mark.parametrize(("channels", "columns"), [(1024, 1024), (784, 100), (50, 7), (3072, 513)])
 def test_linear_layers_are_exact(rows: int, channels: int, columns: int) -> None:
     check_layer(nn.Linear(channels, columns), drawn(rows, channels))
 
 
-@gpu
 def test_linear_layers_of_more_dimensions_and_without_bias_are_exact() -> None:
     check_layer(nn.Linear(64, 48, bias=False), drawn(5, 7, 64))
     check_layer(nn.Linear(64, 48), drawn(48, 2 * 64)[:, ::2])
 
 
-@gpu
 @pytest.mark.parametrize("count", [1, 9, 200])
 @pytest.mark.parametrize(
     "settings",
@@ -399,7 +72,6 @@ def test_convolutions_are_exact(count: int, settings: dict, channels: int, colum
     check_layer(nn.Conv2d(channels, columns, **settings), drawn(count, channels, 10, 12))
 
 
-@gpu
 @pytest.mark.parametrize(
     ("layer", "shape"),
     [
@@ -415,7 +87,7 @@ def test_other_layers_run_as_they_are(layer: nn.Module, shape: tuple[int, ...]) 
     layer, x = layer.cuda(), drawn(*shape)
     with torch.no_grad():
         plain = layer(x)
-        with exact_products(layer.modules(), x.device):
+        with own_products(layer.modules(), x.device):
             assert torch.equal(layer(x), plain)
 
 
@@ -432,7 +104,6 @@ class Viewing(nn.Module):
         return torch.sigmoid(self.linear(maps.view(len(x), -1))).view_as(x)
 
 
-@gpu
 def test_a_network_that_views_feature_maps_is_recovered_from() -> None:
     f, y = Viewing().cuda(), drawn(20, 3, 8, 8)
     with ready(f, y, None) as network:
@@ -440,7 +111,6 @@ def test_a_network_that_views_feature_maps_is_recovered_from() -> None:
     assert Blind(limit=2)(f, y).estimate.isfinite().all()
 
 
-@gpu
 @pytest.mark.parametrize("network", ["fc", "unet"])
 @pytest.mark.parametrize("activation", ["lrelu", "softplus"])
 @pytest.mark.parametrize("count", [3, 40, 600])
@@ -448,27 +118,24 @@ def test_an_activation_that_is_computed_along_has_the_library_s_bits(network: st
     shape, how = (3, 16, 16), {"activation": activation}
     f = FullyConnected(shape, layers=4, width=300, **how) if network == "fc" else UNet(widths=(16, 48), **how)
     f, x = f.cuda().eval(), drawn(count, *shape)
-    with torch.no_grad(), exact_products(f.modules(), x.device) as inside:
-        assert isinstance(inside, TensorCores)
+    with torch.no_grad(), own_products(f.modules(), x.device) as inside:
+        assert isinstance(inside, OwnProducts)
         first = f(x)
         assert inside._followed
         assert torch.equal(f(x), first)
 
 
-@gpu
 def test_layers_that_share_a_weight_keep_their_own_bias() -> None:
     one, two = nn.Linear(64, 64), nn.Linear(64, 64)
     two.weight = one.weight
     check_layer(nn.Sequential(one, two), drawn(20, 64))
 
 
-@gpu
 def test_float64_networks_run_as_they_are() -> None:
     f = nn.Linear(64, 64).double().cuda()
-    assert not isinstance(exact_products(f.modules(), f.weight.device), TensorCores)
+    assert not isinstance(own_products(f.modules(), f.weight.device), OwnProducts)
 
 
-@gpu
 def test_values_that_are_no_numbers_stay_so() -> None:
     x = torch.ones(64, 128, device="cuda")
     x[3, 5], x[7, 9] = torch.nan, torch.inf
@@ -477,7 +144,6 @@ def test_values_that_are_no_numbers_stay_so() -> None:
     assert bad.nonzero()[:, 0].tolist() == [3, 7, 9]
 
 
-@gpu
 @pytest.mark.parametrize("network", ["fc", "unet"])
 def test_errors_of_networks_are_at_most_twice_the_library_s(network: str) -> None:
     f = (FullyConnected((3, 32, 32), layers=10) if network == "fc" else UNet()).cuda().eval()
@@ -487,7 +153,6 @@ def test_errors_of_networks_are_at_most_twice_the_library_s(network: str) -> Non
     assert error_of(through(f, x), exact) < 2 * error_of(plain, exact)
 
 
-@gpu
 @pytest.mark.parametrize("network", ["fc", "unet"])
 def test_what_is_recovered_is_the_same_but_for_rounding(network: str) -> None:
     f = FullyConnected((3, 16, 16), layers=3, width=128) if network == "fc" else UNet(widths=(16, 32))
@@ -498,13 +163,12 @@ def test_what_is_recovered_is_the_same_but_for_rounding(network: str) -> None:
     with library_products():
         assert products_of(f, x) == BY_THE_LIBRARY
         plain = method(f, y)
-    assert products_of(f, x) == IN_WORDS
+    assert products_of(f, x) == TensorCores.in_words
     assert not torch.equal(ours.estimate, plain.estimate)
     assert torch.equal(ours.rounds, plain.rounds)
     assert torch.allclose(ours.estimate, plain.estimate, atol=1e-4)
 
 
-@gpu
 @pytest.mark.parametrize("trouble", ["fails", "is wrong"])
 def test_without_the_kernel_recovery_goes_on_with_a_word(
     trouble: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -519,26 +183,24 @@ def test_without_the_kernel_recovery_goes_on_with_a_word(
     tensor_cores._kernel_works.cache_clear()
     try:
         f = nn.Linear(64, 64).cuda()
-        assert not isinstance(exact_products(f.modules(), f.weight.device), TensorCores)
-        assert not isinstance(exact_products(f.modules(), f.weight.device), TensorCores)
+        assert not isinstance(own_products(f.modules(), f.weight.device), OwnProducts)
+        assert not isinstance(own_products(f.modules(), f.weight.device), OwnProducts)
     finally:
         tensor_cores._kernel_works.cache_clear()
     assert len(caplog.records) == 1
     assert "Products run in the library" in caplog.text
 
 
-@gpu
 def test_where_memory_is_short_nothing_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     f = nn.Linear(1024, 1024).cuda()
-    monkeypatch.setattr(tensor_cores, "free_memory", lambda _: 2**23)
-    assert not isinstance(exact_products(f.modules(), f.weight.device), TensorCores)
+    monkeypatch.setattr(own_products_module, "free_memory", lambda _: 2**23)
+    assert not isinstance(own_products(f.modules(), f.weight.device), OwnProducts)
 
 
-@gpu
 def test_weights_that_are_no_parameters_may_change_from_call_to_call() -> None:
     f, x = nn.Linear(64, 64, bias=False).cuda(), drawn(20, 64)
     with torch.no_grad():
         plain = functional.linear(x, f.weight + 0, None)
-        with exact_products(f.modules(), x.device):
+        with own_products(f.modules(), x.device):
             assert torch.equal(functional.linear(x, f.weight + 0, None), plain)
             assert not torch.equal(functional.linear(x, f.weight, None), plain)

@@ -1,0 +1,229 @@
+"""Float32 products of a network in kernels that are faster than PyTorch's choice and about as exact.
+
+On a GPU linear layers and convolutions run on tensor cores, and an activation that follows one is computed along with
+it. Where feature maps are doubled before a convolution, its taps meet each pixel up to four times: it runs on the maps
+as they were, with the taps added up, in less than half the products. On a CPU linear layers run in oneDNN.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.forward_ad import unpack_dual
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from recollect.recovery.layer_calls import LAYERS, activation_of, doubles, on_halves
+from recollect.recovery.memory import free_memory
+from recollect.recovery.onednn import OneDnn
+from recollect.recovery.products import LARGEST, Activation, Call, Outcome, as_it_lies, state_of
+from recollect.recovery.tensor_cores import FEWEST_CHANNELS, TensorCores
+
+BY_THE_LIBRARY = "by the library"  # in records, or what the kernels say of themselves
+
+_wanted = ContextVar("_wanted", default=True)
+
+note = logging.getLogger(__name__).info
+
+
+class Kernels(Protocol):
+    """What a device has for products."""
+
+    in_words: str  # in records
+
+    def take(self, weight: Tensor, /) -> bool:
+        """Whether layers with this weight gain by them."""
+
+    def packed_bytes(self, weight: Tensor, /) -> int:
+        """The memory that it takes at most, packed."""
+
+    def work_for(self, weights: list[Tensor], /) -> bool:
+        """Whether they can be had, and are right; else a word says why not."""
+
+    def pack(self, weight: Tensor, scale: int, /) -> Any:
+        """A weight as they read it, for images that are enlarged so before."""
+
+    def run(self, call: Call, packed: Any, activation: Activation | None, /) -> Outcome:
+        """A layer whose values lie one after another; the activation may be left to the library."""
+
+    def double(self, maps: Tensor, /) -> Tensor | None:
+        """Every pixel of feature maps twice, down and across, if that is for them to do."""
+
+
+def own_products(modules: Iterable[nn.Module], device: torch.device) -> AbstractContextManager[Any]:
+    """Inside, layers among these run in kernels where these can be had and gain; else a word says why not."""
+    kernels = kernels_of(device) if _wanted.get() else None
+    weights = weights_among(modules, device, kernels) if kernels else []
+    if kernels is None or not weights:
+        return nullcontext()
+    if sum(kernels.packed_bytes(w) for w in weights) > free_memory(device) // 2:
+        note("Products run in the library: the weights, packed for others, would fill the device's memory.")
+        return nullcontext()
+    return OwnProducts(weights, device, kernels) if kernels.work_for(weights) else nullcontext()
+
+
+def kernels_of(device: torch.device) -> Kernels | None:
+    if device.type == "cuda":
+        return TensorCores(device)
+    return OneDnn() if device.type == "cpu" else None
+
+
+@contextmanager
+def library_products() -> Iterator[None]:
+    """Inside, recoveries run everything in PyTorch's library, also where our kernels can be had."""
+    before = _wanted.set(False)
+    try:
+        yield
+    finally:
+        _wanted.reset(before)
+
+
+def weights_among(modules: Iterable[nn.Module], device: torch.device, kernels: Kernels) -> list[Tensor]:
+    """Those of layers that the kernels take; not of parametrized ones, which make a weight when it is asked for."""
+    named = [m._parameters.get("weight") for m in modules if isinstance(m, (nn.Linear, nn.Conv2d))]
+    return [w for w in named if w is not None and is_plain(w, device) and kernels.take(w)]
+
+
+class Latest(NamedTuple):
+    """What a layer has just returned, and an activation of it where one followed when the layer ran before."""
+
+    weight: int  # of the layer
+    values: weakref.ref[Tensor]
+    version: int
+    activation: Activation | None
+    activated: Tensor | None
+
+
+class Doubled(NamedTuple):
+    """Images that have just been made of others, with every pixel doubled: a convolution of them costs less than half
+    on those."""
+
+    values: weakref.ref[Tensor]
+    halves: Tensor
+    versions: tuple[int, int]
+
+    def still_holds(self, values: Tensor) -> bool:
+        return self.values() is values and self.versions == (values._version, self.halves._version)
+
+
+class OwnProducts(TorchFunctionMode):
+    """Inside, layers with these weights run in the kernels; all else runs as it is.
+
+    Feature maps lie channels last in memory, as kernels read them, or `as_given`, for networks that need that.
+    Weights are taken to stay as they are, and so is what a layer returns until an activation right after it is asked
+    for, and doubled maps and what they were made of until a convolution right after. A change that PyTorch knows of is
+    seen: the weight runs in the library from then on, the activation too. One behind its back is not: of a weight
+    through `.data`, of what a layer returned in compiled code of others.
+    """
+
+    def __init__(self, weights: Iterable[Tensor], device: torch.device, kernels: Kernels) -> None:
+        super().__init__()
+        self.as_given, self.kernels = False, kernels
+        self._weights = {id(w): w for w in weights}
+        self._packed: dict[int, dict[int, Any]] = {id(w): {} for w in self._weights.values()}  # by scale
+        self._states: dict[int, tuple[int, int]] = {}  # of weights, when they were packed
+        self._device = device
+        self._followed: dict[int, Activation] = {}  # layers, the last time that they ran
+        self._latest: Latest | Doubled | None = None
+
+    def __exit__(self, *error: Any) -> None:
+        self._latest = None
+        super().__exit__(*error)
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        latest, self._latest = self._latest, None  # of the very next call alone: others may write into it
+        activated = self._activated(latest, func, args, kwargs) if isinstance(latest, Latest) else None
+        if activated is not None:
+            return activated
+        call = None if kwargs else self._layer_call(func, args, latest)
+        if call:
+            return self._run(call, args[0].shape[:-1] if func is functional.linear else None)
+        doubled = self._double(args[0]) if doubles(func, args, kwargs) and self._are_maps(args[0]) else None
+        if doubled is not None:
+            return doubled
+        return func(*args, **(kwargs or {}))
+
+    def _activated(self, latest: Latest, func: Any, args: tuple[Any, ...], kwargs: Any) -> Tensor | None:
+        """If this is an activation of what a layer has just returned, its outcome where it is there; it will be the
+        next time."""
+        activation, values = activation_of(func, args, kwargs), latest.values()
+        if activation is None or values is None or args[0] is not values or values._version != latest.version:
+            self._followed.pop(latest.weight, None)
+            return None
+        self._followed[latest.weight] = activation
+        return latest.activated if activation == latest.activation else None
+
+    def _layer_call(self, func: Any, args: tuple[Any, ...], latest: Latest | Doubled | None) -> Call | None:
+        """The call of a layer that the kernels can run, on images before they were doubled where that has just been."""
+        read = LAYERS.get((func, len(args)))
+        call = read(*args) if read and self._are_ours(*args[:3]) else None
+        if call is None:
+            return None
+        halves = latest.halves if isinstance(latest, Doubled) and latest.still_holds(args[0]) else None
+        calls = (None if halves is None else on_halves(call, halves), call)
+        return next((call for call in calls if call and call.can_be_counted), None)
+
+    def _are_ours(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+        """A layer that is known, plain values, and nobody who asks for more than these."""
+        if id(weight) not in self._weights or self._more_is_asked:
+            return False
+        if not all(is_plain(values, self._device) for values in (x, weight, bias) if values is not None):
+            return False
+        if self._states.setdefault(id(weight), state_of(weight)) != state_of(weight):
+            del self._weights[id(weight)]  # what is packed stays: a graph may read it
+            return False
+        return x.numel() > 0
+
+    @property
+    def _more_is_asked(self) -> bool:
+        """Than values: gradients, other dtypes, a trace."""
+        return torch.is_grad_enabled() or torch.is_autocast_enabled(self._device.type) or torch.compiler.is_compiling()
+
+    def _are_maps(self, x: Tensor) -> bool:
+        """Plain feature maps as our products leave them."""
+        if self._more_is_asked or not is_plain(x, self._device) or x.ndim != 4 or x.is_neg():
+            return False
+        return x.is_contiguous(memory_format=torch.channels_last) and 0 < x.numel() < LARGEST // 4
+
+    def _double(self, x: Tensor) -> Tensor | None:
+        out = self.kernels.double(x)
+        if out is not None and not out.is_inference() and not x.is_inference():  # there, writes are not counted
+            self._latest = Doubled(weakref.ref(out), x, (out._version, x._version))
+        return out
+
+    def _run(self, call: Call, rows: torch.Size | None) -> Tensor:
+        """What the layer returns: with so many rows, or feature maps."""
+        key, bias = id(call.weight), call.bias
+        if call.scale not in self._packed[key]:
+            self._packed[key][call.scale] = self.kernels.pack(call.weight, call.scale)
+        bias = call.x.new_zeros(len(call.weight)) if bias is None else as_it_lies(bias)
+        call, activation = call._replace(x=as_it_lies(call.x), bias=bias), self._followed.get(key)
+        outcome = self.kernels.run(call, self._packed[key][call.scale], activation)
+        values, activated = (None if out is None else self._as_returned(out, rows) for out in outcome)
+        assert values is not None
+        if not values.is_inference():  # there, writes are not counted
+            self._latest = Latest(key, weakref.ref(values), values._version, activation, activated)
+        return values
+
+    def _as_returned(self, out: Tensor, rows: torch.Size | None) -> Tensor:
+        if rows is not None:
+            return out.view(*rows, -1)
+        maps = out.permute(0, 3, 1, 2)
+        return maps.contiguous() if self.as_given or maps.shape[1] < FEWEST_CHANNELS else maps
+
+
+def is_plain(values: Tensor, device: torch.device) -> bool:
+    """Float32 values in the device's memory and nothing else: no subclass, no tensor of `torch.func`, no tangent."""
+    if type(values) not in (Tensor, nn.Parameter) or values.layout != torch.strided or values.is_nested:
+        return False
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(values) or unpack_dual(values).tangent is not None
+    return values.dtype == torch.float32 and values.device == device and not wrapped
