@@ -127,7 +127,7 @@ def network_times(f: Network, as_run: Network, y: Tensor, sizes: Sequence[int], 
     tried = sorted({min(2**k, len(y)) for k in range(13)} | {max(1, len(y) * 3 // 4)})
     seconds = {size: one_call(f, y[:size]) for size in tried}
     best = min(tried, key=lambda size: seconds[size] / size)
-    quickest = {size: quickest_call(as_run, y[:size], seconds[size]) for size in tried}
+    quickest = {size: quickest_call(as_run, y[:size]) for size in tried}
     at_work = np.interp(sizes, tried, [quickest[size] for size in tried])
     return {
         "best_batch": best, "seconds": seconds[best] / best * sum(sizes) * calls,
@@ -137,10 +137,10 @@ def network_times(f: Network, as_run: Network, y: Tensor, sizes: Sequence[int], 
     }  # fmt: skip
 
 
-def quickest_call(f: Network, x: Tensor, plain: float) -> float:
-    """Seconds of f(x), on a GPU eagerly or captured; on a CPU there is but one way, which took `plain`."""
+def quickest_call(f: Network, x: Tensor) -> float:
+    """Seconds of f(x), on a GPU eagerly or captured."""
     if x.device.type != "cuda":
-        return plain
+        return one_call(f, x)
     x, graph = x.clone(), torch.cuda.CUDAGraph()
     eagerly = one_call(f, x)
     try:

@@ -1,11 +1,13 @@
-"""Products on tensor cores beside the library's: how exact, how fast, and what recoveries they give.
+"""Products as recovery runs them beside the library's: how exact, how fast, and what recoveries they give.
 
     python benchmarks/products.py --data DATA --out products.json     # on a GPU, about two minutes
+    python benchmarks/products.py --cpu --checkpoint demo/training/loss-1e-08.safetensors --out products-cpu.json
     python benchmarks/products.py --tables products.json
 
-The networks are those of `benchmarks/recovery.py` (FC-10 on 600 images, the U-Net on 50), fitted anew. Errors are
-against the same network in float64; times are of one application, captured, by batch size. Recoveries are run both ways
-from the same observations: the PSNR of each image by our products less that by the library's, where both find it.
+The networks are those of `benchmarks/recovery.py`: FC-10 on 600 images and the U-Net on 50, fitted anew, or on a CPU
+the demo's. Errors are against the same network in float64; times are of one application, on a GPU captured where that
+is faster, by batch size. Recoveries are run both ways from the same observations: the PSNR of each image by our
+products less that by the library's, where both find it.
 """
 
 from __future__ import annotations
@@ -18,17 +20,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measuring import can_be_written, mistakes_told, one_call, quickest_call, read_result, table, timed
+from measuring import can_be_written, mistakes_told, quickest_call, read_result, table, timed
 from recovery_cases import CASES, prepare
 from torch import Tensor, nn
 
-from recollect import Blind, Images, Recovery, Refined, Score, mask, observe
+from recollect import Blind, Images, Recovery, Refined, Score, mask
 from recollect.precision import as_judged, check_device
 from recollect.records import provenance, write_json
 from recollect.recovery import library_products
 from recollect.recovery.ready import products_of, ready
 
-BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256)}
+BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256), "demo": (1, 8, 40, 100, 512)}
+CASES_ON = {"cuda": ("fc10", "unet50"), "cpu": ("demo",)}
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -41,14 +44,13 @@ def run(options: argparse.Namespace) -> None:
     if options.tables:
         print(tables(read_result(options.tables, "cases", "products")))
         return
-    check_device("cuda")
+    check_device(options.device)
     can_be_written(options.out)
-    options.device, options.checkpoint = "cuda", None
-    results: dict[str, Any] = {"date": date.today().isoformat(), **provenance("cuda"), "cases": {}}
-    for name in BATCHES:
+    results: dict[str, Any] = {"date": date.today().isoformat(), **provenance(options.device), "cases": {}}
+    for name in CASES_ON[options.device]:
         images, f = prepare(name, options)
         results |= {"products": products_of(f, images.pixels[:4])}
-        results["cases"][name] = compare(name, images, f)
+        results["cases"][name] = compare(name, images, f, options.device)
         if options.out:
             write_json(options.out, results)
     print(tables(results))
@@ -57,15 +59,22 @@ def run(options: argparse.Namespace) -> None:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with the data sets; without it images are random")
+    parser.add_argument("--cpu", action="store_true", help="the demo's network on a CPU, in place of those on a GPU")
+    parser.add_argument("--checkpoint", type=Path, help="the demo's network: read if there, else written")
     parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
     parser.add_argument("--tables", type=Path, help="print the tables of such a file and run nothing")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.device = "cpu" if options.cpu else "cuda"
+    if options.checkpoint and not options.cpu:
+        parser.error("--checkpoint holds the demo's network; it goes with --cpu")
+    return options
 
 
-def compare(name: str, images: Images, f: nn.Module) -> dict[str, Any]:
+def compare(name: str, images: Images, f: nn.Module, device: str) -> dict[str, Any]:
+    x = images.pixels.to(device)
     with torch.no_grad(), as_judged(f):
-        return {"errors": errors(f, images.pixels[:50].cuda()), "times": times(name, f, images.pixels.cuda())} | {
-            "recoveries": {kind: recoveries(name, images, f, kind) for kind in ("blind", "refined")}
+        return {"errors": errors(f, x[:50]), "times": times(name, f, x)} | {
+            "recoveries": {kind: recoveries(name, x, f, kind) for kind in ("blind", "refined")}
         }
 
 
@@ -88,27 +97,23 @@ def times(name: str, f: nn.Module, x: Tensor) -> dict[str, dict[str, float]]:
     for size in BATCHES[name]:
         some = x.repeat(-(-size // len(x)), 1, 1, 1)[:size]
         with ready(f, some, None) as ours:
-            found[str(size)] = {
-                "library": quickest_call(f, some, one_call(f, some)),
-                "ours": quickest_call(ours, some, one_call(ours, some)),
-            }
+            found[str(size)] = {"library": quickest_call(f, some), "ours": quickest_call(ours, some)}
     return found
 
 
-def recoveries(name: str, images: Images, f: nn.Module, kind: str) -> dict[str, Any]:
+def recoveries(name: str, x: Tensor, f: nn.Module, kind: str) -> dict[str, Any]:
     """Under a mask that leaves single pixels out, where answers come closest to the originals."""
-    case, y = CASES[name], observe(images, mask("dust", images.shape)).y.cuda()
+    case, y = CASES[name], mask("dust", x.shape[1:]).to(x.device).apply(x)
     method = (Blind if kind == "blind" else Refined)(gamma=case.gamma, start=case.start)
 
     def run() -> tuple[Recovery, float]:
         method(f, y)  # kernels and libraries are ready
-        return timed(lambda: method(f, y), "cuda")
+        return timed(lambda: method(f, y), y.device.type)
 
     ours, seconds = run()
     with library_products():
         library, library_seconds = run()
-    truth = images.pixels.to(y)
-    psnr = [Score.of(r.estimate, truth).psnr for r in (library, ours)]
+    psnr = [Score.of(r.estimate, x).psnr for r in (library, ours)]
     both = (psnr[0] > 60) & (psnr[1] > 60)
     gain = (psnr[1] - psnr[0])[both].double()
     return {

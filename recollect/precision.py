@@ -101,7 +101,11 @@ def choose_device(device: torch.device | str | None) -> torch.device:
 
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """f(x), or an error that names what came back where it is no image like x."""
-    out = f(x)
+    return checked(f(x), x)
+
+
+def checked(out: Tensor, x: Tensor) -> Tensor:
+    """What came of x, if it is an image like x."""
     if not isinstance(out, Tensor):
         raise InputError(
             f"The autoencoder returned a {type(out).__name__}, not a tensor; wrap it so that it returns the image."

@@ -17,7 +17,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Call | None:
     """A call of `functional.linear`; nothing where it is wrong, or a matrix and a vector: libraries do that well."""
     right = weight.ndim == 2 and x.ndim > 1 and x.shape[-1] == weight.shape[1] and _fits(bias, weight)
     rows = x.reshape(-1, 1, 1, x.shape[-1]) if right else x
-    return Call(rows, weight, bias) if right and len(rows) > 1 else None
+    return Call(rows, weight, bias) if right and rows.shape[0] > 1 else None
 
 
 def convolution(
@@ -31,7 +31,7 @@ def convolution(
 
 
 def _fits(bias: Tensor | None, weight: Tensor) -> bool:
-    return bias is None or bias.shape == (len(weight),)
+    return bias is None or bias.shape == weight.shape[:1]
 
 
 def is_usual(stride: Any, padding: Any, dilation: Any, groups: Any) -> bool:

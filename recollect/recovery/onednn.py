@@ -23,6 +23,7 @@ class OneDnn:
     """Linear layers by oneDNN; all else is the library's, which has it for convolutions anyway."""
 
     in_words = "float32 in oneDNN, with weights in its own order"
+    fewest_images = 2  # for one, a product is of a matrix and a vector: the library does that well
 
     def take(self, weight: Tensor) -> bool:
         return weight.ndim == 2 and weight.numel() >= FEWEST
@@ -37,7 +38,7 @@ class OneDnn:
         return torch.ops.mkldnn._reorder_linear_weight(weight, ORDERED_FOR)
 
     def run(self, call: Call, packed: Tensor, _activation: Activation | None) -> Outcome:
-        rows = call.x.view(len(call.x), -1)
+        rows = call.x.view(call.x.shape[0], -1)
         out = torch.ops.mkldnn._linear_pointwise(rows, packed, call.bias, "none", [], "")
         return Outcome(out.view(call.outcome), None)
 

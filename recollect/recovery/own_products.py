@@ -26,6 +26,7 @@ from recollect.recovery.onednn import OneDnn
 from recollect.recovery.products import LARGEST, Activation, Call, Outcome, as_it_lies, state_of
 from recollect.recovery.tensor_cores import FEWEST_CHANNELS, TensorCores
 
+WATCHED = {*(func for func, _ in LAYERS), functional.interpolate}  # and what comes right after one of these
 BY_THE_LIBRARY = "by the library"  # in records, or what the kernels say of themselves
 
 _wanted = ContextVar("_wanted", default=True)
@@ -37,6 +38,7 @@ class Kernels(Protocol):
     """What a device has for products."""
 
     in_words: str  # in records
+    fewest_images: int  # that gain by them
 
     def take(self, weight: Tensor, /) -> bool:
         """Whether layers with this weight gain by them."""
@@ -141,6 +143,8 @@ class OwnProducts(TorchFunctionMode):
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         latest, self._latest = self._latest, None  # of the very next call alone: others may write into it
+        if latest is None and func not in WATCHED:
+            return func(*args, **(kwargs or {}))
         activated = self._activated(latest, func, args, kwargs) if isinstance(latest, Latest) else None
         if activated is not None:
             return activated
@@ -168,20 +172,21 @@ class OwnProducts(TorchFunctionMode):
         call = read(*args) if read and self._are_ours(*args[:3]) else None
         if call is None:
             return None
-        halves = latest.halves if isinstance(latest, Doubled) and latest.still_holds(args[0]) else None
-        calls = (None if halves is None else on_halves(call, halves), call)
-        return next((call for call in calls if call and call.can_be_counted), None)
+        if isinstance(latest, Doubled) and latest.still_holds(args[0]):
+            cheaper = on_halves(call, latest.halves)
+            if cheaper and cheaper.can_be_counted:
+                return cheaper
+        return call if call.can_be_counted else None
 
     def _are_ours(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
         """A layer that is known, plain values, and nobody who asks for more than these."""
         if id(weight) not in self._weights or self._more_is_asked:
             return False
-        if not all(is_plain(values, self._device) for values in (x, weight, bias) if values is not None):
-            return False
-        if self._states.setdefault(id(weight), state_of(weight)) != state_of(weight):
+        state = state_of(weight)
+        if self._states.setdefault(id(weight), state) != state:
             del self._weights[id(weight)]  # what is packed stays: a graph may read it
             return False
-        return x.numel() > 0
+        return is_plain(x, self._device) and (bias is None or is_plain(bias, self._device)) and x.numel() > 0
 
     @property
     def _more_is_asked(self) -> bool:
@@ -205,11 +210,11 @@ class OwnProducts(TorchFunctionMode):
         key, bias = id(call.weight), call.bias
         if call.scale not in self._packed[key]:
             self._packed[key][call.scale] = self.kernels.pack(call.weight, call.scale)
-        bias = call.x.new_zeros(len(call.weight)) if bias is None else as_it_lies(bias)
+        bias = call.x.new_zeros(call.weight.shape[0]) if bias is None else as_it_lies(bias)
         call, activation = call._replace(x=as_it_lies(call.x), bias=bias), self._followed.get(key)
         outcome = self.kernels.run(call, self._packed[key][call.scale], activation)
-        values, activated = (None if out is None else self._as_returned(out, rows) for out in outcome)
-        assert values is not None
+        values = self._as_returned(outcome.values, rows)
+        activated = None if outcome.activated is None else self._as_returned(outcome.activated, rows)
         if not values.is_inference():  # there, writes are not counted
             self._latest = Latest(key, weakref.ref(values), values._version, activation, activated)
         return values

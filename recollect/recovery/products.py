@@ -8,6 +8,7 @@ rounding. Products of few images are cut along their sums too: whole ones would 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -40,11 +41,7 @@ class Call(NamedTuple):
     @property
     def outcome(self) -> tuple[int, int, int, int]:
         """The shape of what comes out: images x down x across x columns."""
-        count, height, width = self.x.shape[0], self.x.shape[1] * self.scale, self.x.shape[2] * self.scale
-        taps_down, taps_across = self.weight.shape[2:] or (1, 1)
-        down = (height + 2 * self.padding[0] - taps_down) // self.stride + 1
-        across = (width + 2 * self.padding[1] - taps_across) // self.stride + 1
-        return count, down, across, len(self.weight)
+        return _outcome(self.x.shape, self.weight.shape, self.stride, self.padding, self.scale)
 
     @property
     def is_flat(self) -> bool:
@@ -55,12 +52,22 @@ class Call(NamedTuple):
     def can_be_counted(self) -> bool:
         outcome = self.outcome
         values = max(self.x.numel(), math.prod(outcome), filled_size(self.weight, self.scale))
-        return min(outcome) > 0 and values < LARGEST and -(-len(self.weight) // NARROW) * self.phases <= MOST_TILES
+        return min(outcome) > 0 and values < LARGEST and -(-outcome[3] // NARROW) * self.phases <= MOST_TILES
 
     @property
     def phases(self) -> int:
         """Kinds of pixels of the outcome: the four that a doubled pixel becomes have different taps."""
         return self.scale**2
+
+
+@lru_cache(4096)
+def _outcome(
+    x: torch.Size, weight: torch.Size, stride: int, padding: tuple[int, int], scale: int
+) -> tuple[int, int, int, int]:
+    taps_down, taps_across = weight[2:] or (1, 1)
+    down = (x[1] * scale + 2 * padding[0] - taps_down) // stride + 1
+    across = (x[2] * scale + 2 * padding[1] - taps_across) // stride + 1
+    return x[0], down, across, weight[0]
 
 
 class Packed(NamedTuple):
@@ -93,8 +100,8 @@ class Outcome(NamedTuple):
 
 def filled_size(weight: Tensor, scale: int = 1) -> int:
     """Values of a weight whose channels are filled up to whole chunks; for doubled images with four times four taps."""
-    taps = 16 if scale == 2 else math.prod(weight.shape[2:])
-    return len(weight) * taps * -(-weight.shape[1] // CHUNK) * CHUNK
+    columns, channels, *taps = weight.shape
+    return columns * (16 if scale == 2 else math.prod(taps)) * -(-channels // CHUNK) * CHUNK
 
 
 def packed_bytes(weight: Tensor) -> int:

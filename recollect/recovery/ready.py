@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged, check_dtype, device_of, module_of, weights_of
+from recollect.precision import apply_checked, as_judged, check_dtype, checked, device_of, module_of, weights_of
 from recollect.recovery.memory import free_memory
 from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
 from recollect.recovery.products import ROWS
@@ -41,8 +41,10 @@ class Ready:
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
-        with self._products:
-            return apply_checked(self._f, x)
+        few = isinstance(self._products, OwnProducts) and x.shape[0] < self._products.kernels.fewest_images
+        with nullcontext() if few else self._products:
+            out = self._f(x)
+        return checked(out, x)
 
     @property
     def batch_unit(self) -> int:

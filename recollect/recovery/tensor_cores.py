@@ -32,6 +32,7 @@ class TensorCores:
     """Linear layers and convolutions, by a kernel of our own."""
 
     in_words = "float32 on tensor cores: three TF32 products, sums of 32 terms"
+    fewest_images = 1
 
     def __init__(self, device: torch.device) -> None:
         self._device, self._processors = device, processors_of(device)

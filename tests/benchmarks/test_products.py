@@ -6,6 +6,8 @@ from torch import nn
 
 from recollect import FullyConnected, Images
 from recollect.records import read_json
+from recollect.recovery.own_products import BY_THE_LIBRARY
+from recollect.recovery.ready import products_of
 from tests.benchmarks.running import ROOT, benchmark
 
 products = benchmark("products")
@@ -39,9 +41,10 @@ def test_tables_say_what_was_found() -> None:
     assert "| fc10 | refined | 2.00 / 1.00 | 8.00 / 8.10 |  (0 of 9) |" in text
 
 
-def test_the_page_shows_the_numbers_on_record() -> None:
+@pytest.mark.parametrize("name", ["products.json", "products-cpu.json"])
+def test_the_page_shows_the_numbers_on_record(name: str) -> None:
     page = (ROOT / "docs/performance.md").read_text()
-    for line in products.tables(read_json(ROOT / "results/products.json")).splitlines():
+    for line in products.tables(read_json(ROOT / "results" / name)).splitlines():
         assert line in page
 
 
@@ -57,12 +60,19 @@ def test_without_a_gpu_a_sentence_says_so() -> None:
         products.main([])
 
 
-@pytest.mark.gpu
-def test_both_ways_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_both_ways_are_compared(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(products.BATCHES, "quick", (4, 12))
     images = Images(torch.rand(12, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
-    f: nn.Module = FullyConnected(images.shape, layers=3, width=64).cuda()
-    found = products.compare("quick", images, f)
-    assert found["errors"]["library"] != found["errors"]["ours"]
+    f: nn.Module = FullyConnected(images.shape, layers=3, width=512).to(device)
+    found = products.compare("quick", images, f, device)
+    if products_of(f, images.pixels) != BY_THE_LIBRARY:
+        assert found["errors"]["library"] != found["errors"]["ours"]
     assert set(found["times"]) == {"4", "12"}
     assert set(found["recoveries"]) == {"blind", "refined"}
+
+
+def test_a_checkpoint_goes_with_the_demo_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        products.main(["--checkpoint", "network.safetensors"])
+    assert "it goes with --cpu" in capsys.readouterr().err

@@ -29,9 +29,6 @@ def test_every_committed_record_is_small_whole_and_of_an_experiment() -> None:
         assert path.stat().st_size < 170_000, path
 
 
-BEHIND = {("fc10-lrelu-muon-tiny600", "1e-04", "train", "block", "refined", 0.02): 1}  # image, as docs/methods.md says
-
-
 @pytest.mark.parametrize("scale", ["small", "full"])
 def test_refined_keeps_its_promises_in_every_committed_cell(scale: str) -> None:
     """At least blind's recoveries at most three times its steps; on average two points below the known mask at most."""
@@ -40,8 +37,7 @@ def test_refined_keeps_its_promises_in_every_committed_cell(scale: str) -> None:
     assert len(pairs) > 90
     for blind, refined in pairs:
         assert refined.score.accurate.count >= blind.score.accurate.count, refined.cell
-        behind_by = blind.score.approximate.count - refined.score.approximate.count
-        assert behind_by <= BEHIND.get(tuple(refined.cell.values()), 0), refined.cell
+        assert refined.score.approximate.count >= blind.score.approximate.count, refined.cell
         assert sum(refined.steps) <= 3 * sum(blind.steps), refined.cell
     reference = [(known, refined) for known, refined in pair_up(records, "known-400", "refined") if is_train(refined)]
     behind = [known.score.accurate.value - refined.score.accurate.value for known, refined in reference]

@@ -17,6 +17,7 @@ class ByHand:
     """What tensor cores take, without any."""
 
     in_words = "by hand"
+    fewest_images = 1
     calls: ClassVar[list[Call]] = []
 
     def take(self, weight: Tensor) -> bool:

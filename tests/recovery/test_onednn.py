@@ -18,7 +18,7 @@ from recollect.recovery import own_products as own_products_module
 from recollect.recovery.onednn import OneDnn
 from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
 from recollect.recovery.products import Call
-from recollect.recovery.ready import products_of
+from recollect.recovery.ready import products_of, ready
 
 CPU = torch.device("cpu")
 WORKS = onednn._works()
@@ -101,6 +101,14 @@ def test_recoveries_are_the_same_but_for_rounding() -> None:
     assert not torch.equal(ours.estimate, plain.estimate)
     assert torch.equal(ours.rounds, plain.rounds)
     assert torch.allclose(ours.estimate, plain.estimate, atol=1e-4)
+
+
+def test_a_single_image_is_the_library_s() -> None:
+    f, x = nn.Linear(512, 512), torch.rand(2, 1, 1, 512)
+    with ready(f, x, None) as ours:
+        assert ours.runs_kernels
+        assert torch.equal(ours(x[:1]), f(x[:1]))
+        assert not torch.equal(ours(x), f(x))
 
 
 def test_where_memory_is_short_nothing_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
