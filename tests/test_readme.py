@@ -90,7 +90,7 @@ def test_the_sentences_around_it_are_what_the_records_say() -> None:
     trainings = [t for t in Results(FULL).trainings() if t["training"] in TRAININGS.values()]
     adam, muon, unet = (round(t["seconds"]) for t in trainings)
     words = " ".join(README.split())
-    assert f"by two optimizers in {adam} and {muon} s" in words
+    assert f"by Adam in {adam} s and by Muon in {muon} s" in words
     assert f"on 50 SVHN images in {unet} s." in words
     assert all(t["loss"] <= 1e-8 for t in trainings)
     assert [t["fit"]["width"] for t in trainings[:2]] == [1024, 1024]

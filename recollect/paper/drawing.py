@@ -40,6 +40,7 @@ class Axis:
 LOSS = Axis("train loss", (2e-4, 4e-9), log=True)  # falling to the right, as in the paper
 PERCENT = Axis("recovered, %", (-4, 104))
 DECIBEL = Axis("PSNR, dB", (-4, 110), least=0)
+WIDE = 8  # inches, from which on four names stand in one row
 
 
 def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: Axis, y: Axis) -> Figure:
@@ -150,6 +151,5 @@ def _legend(figure: Figure, panels: Sequence[Panel]) -> None:
         )
         for m in shown
     ]
-    figure.legend(
-        handles=handles, loc="outside upper center", ncols=min(3, max(1, len(shown))), frameon=False, fontsize=8
-    )
+    columns = 4 if len(shown) == 4 and figure.get_figwidth() > WIDE else min(3, max(1, len(shown)))
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False, fontsize=8)
