@@ -1,10 +1,16 @@
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from recollect import InputError
+from recollect.paper.catalogue import EXPERIMENTS
 from recollect.paper.commands import page_tables
 from recollect.paper.document import NOTHING, fill, filled, names_in
+from recollect.paper.results import Results
+from recollect.paper.scales import FULL
+from recollect.records import read_records
+from recollect.recovery.tensor_cores import TensorCores
 
 ROOT = Path(__file__).parents[2]
 PAGE = "before\n<!-- table small-a -->\nold\n<!-- end -->\nbetween\n<!-- table full-a -->\n<!-- end -->\n"
@@ -30,3 +36,21 @@ def test_the_reproduction_page_is_what_the_committed_records_say() -> None:
     tables = page_tables(ROOT / "results" / "paper")
     assert set(names_in(page)) <= set(tables)
     assert filled(page, tables) == page, "run: recollect paper figure all"
+
+
+def test_the_prose_counts_what_the_committed_records_hold() -> None:
+    words = " ".join((ROOT / "docs" / "reproduction.md").read_text().split())
+    full = Results(ROOT / "results" / "paper" / "full")
+    records = [r for r in read_records(full.folder / "cells") if "H200" in r.provenance["device"]]
+    minutes = (sum(t["seconds"] for t in full.trainings()) + sum(r.seconds for r in records)) / 60
+    assert f"of training and recovery alone: {minutes:.0f} minutes on one H200" in words
+    ways = Counter(r.provenance.get("products") for r in records)
+    assert f"the {ways[TensorCores.in_words]} records of FC-10 by Muon" in words
+    assert f"({ways['float32 as three TF32 products, in layers that allow it']} cells, whose records say so" in words
+    planned = {cell.key: cell for experiment in EXPERIMENTS.values() for cell in experiment.cells(FULL)}
+    missing = [cell for cell in planned.values() if full.missing(cell)]
+    assert {(cell.fit.name, cell.method, cell.set) for cell in missing} == {
+        ("fc20-lrelu-muon-tiny25000", "refined", "control")
+    }
+    assert len(missing) == 3
+    assert "Three cells are missing, beside 25,000 images" in words
