@@ -45,11 +45,11 @@ def run(options: argparse.Namespace) -> None:
         print(tables(read_result(options.tables, "cases", "products")))
         return
     check_device(options.device)
-    can_be_written(options.out)
+    can_be_written(options.out, options.checkpoint)
     results: dict[str, Any] = {"date": date.today().isoformat(), **provenance(options.device), "cases": {}}
     for name in CASES_ON[options.device]:
         images, f = prepare(name, options)
-        results |= {"products": products_of(f, images.pixels[:4])}
+        results |= {"products": products_of(f, images.pixels)}
         results["cases"][name] = compare(name, images, f, options.device)
         if options.out:
             write_json(options.out, results)
@@ -67,6 +67,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.device = "cpu" if options.cpu else "cuda"
     if options.checkpoint and not options.cpu:
         parser.error("--checkpoint holds the demo's network; it goes with --cpu")
+    if options.data and options.cpu:
+        parser.error("--data is for the networks on a GPU; the demo's has photographs of its own")
     return options
 
 

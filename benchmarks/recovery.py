@@ -14,8 +14,8 @@ For the same images, network and first masks:
 (c) recollect's `Blind`, everything included, drawing its first masks too, the shortest of some runs;
 floor: the network alone at its best batch size, of those there are images for, and for exactly the image-steps that (c)
     needs: each round of 40 steps applies it 39 times, since the last step's outcome is never used.
-"In work" is the network at the batch sizes of (c), as recollect runs it: on a GPU captured where that is faster,
-products in a kernel of its own. "(c) / floor" is the median of turns in which both ran one after the other.
+"In work" is the network at the batch sizes of (c), as recollect runs it: products in kernels of its choice, on a GPU
+captured where that is faster. "(c) / floor" is the median of turns in which both ran one after the other.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
-        "limit": case.limit, "products": products_of(f, y[:4]), "train_loss": train_loss(f, images),
+        "limit": case.limit, "products": products_of(f, y), "train_loss": train_loss(f, images),
         "recollect": ours.describe(needed), "floor": floor,
         "over_floor": [seconds / alone for seconds, alone in turns], "turns": turns,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},

@@ -24,6 +24,7 @@ from recollect.models import open_model, probe_model
 from recollect.precision import device_of
 from recollect.records import Record, plain, provenance
 from recollect.recovery import Blind, Iterate, Refined, products_of
+from recollect.recovery.ready import ENOUGH
 from recollect.scoring import ACCURATE, APPROXIMATE
 from recollect.sources import Duplicates, find_duplicates
 
@@ -150,7 +151,7 @@ def _facts(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     moved = damage_moved(f, sets["train"], (p.truth for p in places if p.set == "train"))
     model = describe_model(f, sets["train"], deterministic) | {"damage_moved": moved}
-    products = products_of(f, sets["train"][:4].pixels)
+    products = products_of(f, sets["train"][:ENOUGH].pixels)
     return {
         "model": model, "settings": settings, "control": None, **about, "prior": prior_facts(methods, sets),
         "provenance": provenance(device_of(f), started=started, products=products),

@@ -18,6 +18,7 @@ from recollect.models import Carried
 from recollect.precision import device_of
 from recollect.records import PER_IMAGE, provenance
 from recollect.recovery import Progress, products_of
+from recollect.recovery.ready import ENOUGH
 from recollect.sweep import Budget, Runner, Shared, Task, Tell
 
 TURNS = 3  # shards for each worker, so that one that is slow or lost does not hold up the others for long
@@ -80,7 +81,7 @@ def measure_shard(
 ) -> Measured:  # fmt: skip
     """On any machine; what is said about the machine is said of this one."""
     f, started = model.opened, conditions.provenance.get("started")
-    where = provenance(device_of(f), started=started, products=products_of(f, images[:4].pixels))
+    where = provenance(device_of(f), started=started, products=products_of(f, images[:ENOUGH].pixels))
     trial = Trial(images, truth, method, cell, settings, replace(conditions, provenance=where), shown)
     return trial.measured(f)
 

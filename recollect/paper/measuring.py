@@ -25,6 +25,7 @@ from recollect.paper.scales import Scale
 from recollect.priors import can_open_priors
 from recollect.records import Record, provenance
 from recollect.recovery import products_of
+from recollect.recovery.ready import ENOUGH
 from recollect.sweep import Budget, Shared, Task
 
 SIDE_BY_SIDE = 2000  # sets of more images fill a GPU by themselves, and their masks together a laptop's memory
@@ -127,7 +128,7 @@ def _about(f: torch.nn.Module, train: Images, device: torch.device) -> dict[str,
     known = {
         "train_loss": float(f"{loss:.4g}"),
         "model": fingerprint(f, train),
-        "products": products_of(f, train[:4].pixels),
+        "products": products_of(f, train[:ENOUGH].pixels),
     }
     return provenance(device, **known)
 

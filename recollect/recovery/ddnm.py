@@ -133,7 +133,7 @@ class DDNM:
         if self._blank(y).dtype not in (torch.float32, torch.float64):
             raise InputError(f"The prior computes in {self._blank(y).dtype}; take it in full precision: prior.float().")
         truth = truth.expand(y)
-        with ready(partial(self.prior, t=0), self._blank(y), chunk, own_products=False) as e:  # e is not what is called
+        with ready(partial(self.prior, t=0), self._blank(y), chunk, kernels=False) as e:  # e is not what is called
 
             def enter(some: slice) -> InWork:
                 return InWork.begin(y, truth[some], some, e.device)

@@ -39,6 +39,7 @@ class Kernels(Protocol):
 
     in_words: str  # in records
     fewest_images: int  # that gain by them
+    computes_activations: bool  # along with a layer, where one follows
 
     def take(self, weight: Tensor, /) -> bool:
         """Whether layers with this weight gain by them."""
@@ -53,7 +54,7 @@ class Kernels(Protocol):
         """A weight as they read it, for images that are enlarged so before."""
 
     def run(self, call: Call, packed: Any, activation: Activation | None, /) -> Outcome:
-        """A layer whose values lie one after another; the activation may be left to the library."""
+        """A layer whose values lie one after another."""
 
     def double(self, maps: Tensor, /) -> Tensor | None:
         """Every pixel of feature maps twice, down and across, if that is for them to do."""
@@ -79,7 +80,7 @@ def kernels_of(device: torch.device) -> Kernels | None:
 
 @contextmanager
 def library_products() -> Iterator[None]:
-    """Inside, recoveries run everything in PyTorch's library, also where our kernels can be had."""
+    """Inside, recoveries of this thread run everything as PyTorch does, also where other kernels can be had."""
     before = _wanted.set(False)
     try:
         yield
@@ -186,7 +187,7 @@ class OwnProducts(TorchFunctionMode):
         if self._states.setdefault(id(weight), state) != state:
             del self._weights[id(weight)]  # what is packed stays: a graph may read it
             return False
-        return is_plain(x, self._device) and (bias is None or is_plain(bias, self._device)) and x.numel() > 0
+        return is_plain(x, self._device) and (bias is None or is_plain(bias, self._device))
 
     @property
     def _more_is_asked(self) -> bool:
@@ -215,7 +216,7 @@ class OwnProducts(TorchFunctionMode):
         outcome = self.kernels.run(call, self._packed[key][call.scale], activation)
         values = self._as_returned(outcome.values, rows)
         activated = None if outcome.activated is None else self._as_returned(outcome.activated, rows)
-        if not values.is_inference():  # there, writes are not counted
+        if self.kernels.computes_activations and not values.is_inference():  # there, writes are not counted
             self._latest = Latest(key, weakref.ref(values), values._version, activation, activated)
         return values
 

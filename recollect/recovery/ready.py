@@ -21,6 +21,7 @@ Autoencoder = Callable[[Tensor], Tensor]
 
 CPU_CHUNK, CUDA_CHUNK = 512, 4096  # larger working sets gain no speed
 CPU_CHUNK_CONVOLUTIONS = 32  # and here lose some: feature maps of more images leave the cache
+ENOUGH = 64  # images that tell how products of more run
 AGREED = 1e-3  # of the largest value: rounding stays far below, a slip does not
 
 note = logging.getLogger(__name__).info
@@ -29,22 +30,32 @@ note = logging.getLogger(__name__).info
 class Ready:
     """An autoencoder fit for a solver: its device and working-set size are known, its output is checked."""
 
-    def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None, own_products: bool = True) -> None:
+    def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None, kernels: bool = True) -> None:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
-        self._products = _products_for(f, self.device) if own_products else nullcontext()
+        self._products = _products_for(f, self.device) if kernels else nullcontext()
+        if self._too_few(y):
+            self._products = nullcontext()
         self._peak_of_one: int | None = None  # bytes, where a GPU has been watched
         self._probe = _values_in_and_out_of_range(y[0], self.device)
         self._changes_input: bool | None = None  # once it has been looked at
         if self.runs_kernels:
-            self._settle_products(y[:4].to(self.device))
+            with torch.random.fork_rng(devices=[]):  # what a network draws is not to be seen later
+                self._settle_products(y[:4].to(self.device))
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
-        few = isinstance(self._products, OwnProducts) and x.shape[0] < self._products.kernels.fewest_images
-        with nullcontext() if few else self._products:
+        return apply_checked(self._f, x) if self._too_few(x) else self._by_kernels(x)
+
+    def _by_kernels(self, x: Tensor) -> Tensor:
+        """In the library where there are none."""
+        with self._products:
             out = self._f(x)
         return checked(out, x)
+
+    def _too_few(self, images: Tensor) -> bool:
+        """For the kernels to gain anything."""
+        return isinstance(self._products, OwnProducts) and images.shape[0] < self._products.kernels.fewest_images
 
     @property
     def batch_unit(self) -> int:
@@ -74,10 +85,14 @@ class Ready:
         a network may take a view of them that is there only channels first, or is a copy otherwise."""
         looked = self._by_the_library(first)
         layouts = (False, True) if self._has_convolutions else (False,)
-        if looked and any(self._agrees(*looked, as_given) for as_given in layouts):
-            return
-        if looked:
-            note("Products run in the library: with ours the network gives something else. It may draw at random.")
+        why = None
+        for as_given in layouts if looked else ():
+            assert looked is not None
+            why = self._differs(*looked, as_given)
+            if why is None:
+                return
+        if why:
+            note("Products run in the library: with ours the network %s.", why)
         self._products = nullcontext()
 
     def _by_the_library(self, first: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -90,22 +105,24 @@ class Ready:
                 return some, expected
         return None
 
-    def _agrees(self, some: Tensor, expected: Tensor, as_given: bool) -> bool:
-        """Whether it gives this but for rounding, also the second time, when activations are computed along."""
+    def _differs(self, some: Tensor, expected: Tensor, as_given: bool) -> str | None:
+        """What it does with the kernels, unless that is this but for rounding, also the second time, when activations
+        are computed along."""
         assert isinstance(self._products, OwnProducts)
         self._products.as_given = as_given
         try:
-            outs = [self(some.clone()), self._watched(some.clone())]
+            outs = [self._by_kernels(some.clone()), self._watched(some.clone())]
         except torch.cuda.OutOfMemoryError:
             raise  # that is not the kernel's
-        except Exception:  # of a view that is not there, or of a kernel
-            return False
-        return all(_nearly_equal(out, expected) for out in outs)
+        except Exception as error:  # of a view that is not there, or of a kernel
+            return f"fails ({type(error).__name__}: {error})"
+        same = all(_nearly_equal(out, expected) for out in outs)
+        return None if same else "gives something else; it may draw at random"
 
     def _watched(self, some: Tensor) -> Tensor:
         """What it gives, and on a GPU the memory that one image takes at most."""
         if self.device.type != "cuda":
-            return self(some)
+            return self._by_kernels(some)
         torch.cuda.reset_peak_memory_stats(self.device)
         before = torch.cuda.memory_allocated(self.device)
         out = self(some)
@@ -147,18 +164,18 @@ class Ready:
 
 
 @contextmanager
-def ready(f: Autoencoder, y: Tensor, chunk: int | None, own_products: bool = True) -> Iterator[Ready]:
+def ready(f: Autoencoder, y: Tensor, chunk: int | None, kernels: bool = True) -> Iterator[Ready]:
     """`f` in eval mode, without gradients, in full precision; its mode and the caller's settings come back."""
     check_observation(y)
     check_dtype(f, y)
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), as_judged(f):
-        yield Ready(f, y, chunk, own_products)
+        yield Ready(f, y, chunk, kernels)
 
 
 def products_of(f: Autoencoder, images: Tensor) -> str:
-    """How a recovery of images like these few computes the products in f, for records."""
+    """How a recovery of these images, or of many like them, computes the products in f, for records."""
     with ready(f, images, 1) as settled:
         return settled.products
 

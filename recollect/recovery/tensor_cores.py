@@ -33,6 +33,7 @@ class TensorCores:
 
     in_words = "float32 on tensor cores: three TF32 products, sums of 32 terms"
     fewest_images = 1
+    computes_activations = True
 
     def __init__(self, device: torch.device) -> None:
         self._device, self._processors = device, processors_of(device)

@@ -62,13 +62,13 @@ def test_without_a_gpu_a_sentence_says_so() -> None:
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_both_ways_are_compared(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(products.BATCHES, "quick", (4, 12))
-    images = Images(torch.rand(12, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
-    f: nn.Module = FullyConnected(images.shape, layers=3, width=512).to(device)
+    monkeypatch.setitem(products.BATCHES, "quick", (4, 40))
+    images = Images(torch.rand(40, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
+    f: nn.Module = FullyConnected(images.shape, layers=3, width=1024).to(device)
     found = products.compare("quick", images, f, device)
     if products_of(f, images.pixels) != BY_THE_LIBRARY:
         assert found["errors"]["library"] != found["errors"]["ours"]
-    assert set(found["times"]) == {"4", "12"}
+    assert set(found["times"]) == {"4", "40"}
     assert set(found["recoveries"]) == {"blind", "refined"}
 
 

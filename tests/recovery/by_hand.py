@@ -18,6 +18,7 @@ class ByHand:
 
     in_words = "by hand"
     fewest_images = 1
+    computes_activations = True
     calls: ClassVar[list[Call]] = []
 
     def take(self, weight: Tensor) -> bool:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
-from recollect import Blind, FullyConnected, mask
+from recollect import Blind, FullyConnected, Iterate, mask
 from recollect.recovery import library_products, onednn
 from recollect.recovery import own_products as own_products_module
 from recollect.recovery.onednn import OneDnn
-from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
+from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, kernels_of, own_products
 from recollect.recovery.products import Call
 from recollect.recovery.ready import products_of, ready
 
@@ -49,7 +49,7 @@ def test_products_have_the_errors_of_float32(rows: int, channels: int, columns: 
 
 
 def test_errors_of_a_network_are_at_most_three_times_the_library_s() -> None:
-    f = FullyConnected((3, 32, 32), layers=6, width=512)
+    f = FullyConnected((3, 32, 32), layers=4, width=1024)
     x = torch.rand(40, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         exact, plain = copy.deepcopy(f).double()(x.double()), f(x)
@@ -59,23 +59,24 @@ def test_errors_of_a_network_are_at_most_three_times_the_library_s() -> None:
     assert torch.equal(ours, through(f, x))
 
 
-@pytest.mark.parametrize("shape", [(1, 512), (9, 512), (3, 5, 512), (9, 1024)])
+@pytest.mark.parametrize("shape", [(1, 1024), (0, 1024), (9, 1024), (3, 5, 1024), (9, 2048)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_layers_of_any_shape(shape: tuple[int, ...], bias: bool) -> None:
-    layer = nn.Linear(512, 600, bias=bias)
-    x = torch.rand(shape)[..., :: shape[-1] // 512]
+    layer = nn.Linear(1024, 1025, bias=bias)
+    x = torch.rand(shape)[..., :: shape[-1] // 1024]
     assert torch.allclose(through(layer, x), layer(x), atol=1e-5)
 
 
 def test_what_is_small_or_otherwise_runs_in_the_library() -> None:
-    others = [nn.Linear(512, 511), nn.Conv2d(512, 512, 1), nn.Linear(512, 512).double(), nn.Linear(512, 512).bfloat16()]
+    large = nn.Linear(1024, 1024)
+    others = [nn.Linear(1024, 1023), nn.Conv2d(1024, 1024, 1), copy.deepcopy(large).double(), nn.Linear(9, 9)]
     for layer in others:
         assert isinstance(own_products([layer], CPU), nullcontext)
-    assert isinstance(own_products([*others, nn.Linear(512, 512)], CPU), OwnProducts)
+    assert isinstance(own_products([*others, large], CPU), OwnProducts)
 
 
 def test_a_weight_that_changes_is_the_library_s_from_then_on() -> None:
-    layer, x = nn.Linear(512, 512), torch.rand(9, 512)
+    layer, x = nn.Linear(1024, 1024), torch.rand(9, 1024)
     with torch.no_grad(), own_products([layer], CPU):
         for _ in range(3):
             assert torch.allclose(layer(x), x @ layer.weight.T + layer.bias, atol=1e-5)
@@ -83,15 +84,15 @@ def test_a_weight_that_changes_is_the_library_s_from_then_on() -> None:
 
 
 def test_values_that_are_no_numbers_stay_so() -> None:
-    layer, x = nn.Linear(512, 512), torch.ones(20, 512)
+    layer, x = nn.Linear(1024, 1024), torch.ones(20, 1024)
     x[3, 5], x[7, 9] = torch.nan, torch.inf
     bad = ~torch.isfinite(through(layer, x)).all(1)
     assert bad.nonzero()[:, 0].tolist() == [3, 7]
 
 
 def test_recoveries_are_the_same_but_for_rounding() -> None:
-    f = FullyConnected((3, 16, 16), layers=3, width=512)
-    x = torch.rand(30, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+    f = FullyConnected((3, 16, 16), layers=3, width=1024)
+    x = torch.rand(40, 3, 16, 16, generator=torch.Generator().manual_seed(1))
     y, method = mask("block", (3, 16, 16)).apply(x), Blind(limit=3)
     ours = method(f, y)
     assert products_of(f, y) == OneDnn.in_words
@@ -103,17 +104,52 @@ def test_recoveries_are_the_same_but_for_rounding() -> None:
     assert torch.allclose(ours.estimate, plain.estimate, atol=1e-4)
 
 
-def test_a_single_image_is_the_library_s() -> None:
-    f, x = nn.Linear(512, 512), torch.rand(2, 1, 1, 512)
+def test_few_images_are_the_library_s() -> None:
+    """Also where each has many rows."""
+    f, x = nn.Linear(1024, 1024), torch.rand(32, 1, 3, 1024)
     with ready(f, x, None) as ours:
         assert ours.runs_kernels
-        assert torch.equal(ours(x[:1]), f(x[:1]))
+        assert torch.equal(ours(x[:31]), f(x[:31]))
         assert not torch.equal(ours(x), f(x))
+        assert ours.batch_unit == 8
+    assert products_of(f, x[:31]) == BY_THE_LIBRARY
+
+
+def test_few_images_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OneDnn, "pack", None)
+    with ready(nn.Linear(1024, 1024), torch.rand(31, 1, 1, 1024), None) as ours:
+        assert not ours.runs_kernels
+
+
+def test_other_devices_have_none() -> None:
+    assert kernels_of(torch.device("meta")) is None
+
+
+def test_whatever_the_defaults_are_it_works(not_yet_tried: None) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            assert onednn._works()
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_what_a_network_draws_is_the_same_with_and_without() -> None:
+    class Drawing(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) + torch.rand_like(x)
+
+    f, y, seen = Drawing(1024, 1024), torch.rand(32, 1, 1, 1024), []
+    for where in (nullcontext(), library_products()):
+        torch.manual_seed(0)
+        with where:
+            seen.append(Iterate(limit=3)(f, y).estimate)
+    assert torch.equal(*seen)
 
 
 def test_where_memory_is_short_nothing_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_products_module, "free_memory", lambda _: 2**20)
-    assert isinstance(own_products([nn.Linear(512, 512)], CPU), nullcontext)
+    monkeypatch.setattr(own_products_module, "free_memory", lambda _: 2**22)
+    assert isinstance(own_products([nn.Linear(1024, 1024)], CPU), nullcontext)
 
 
 @pytest.fixture
@@ -123,10 +159,12 @@ def not_yet_tried() -> Iterator[None]:
     onednn._works.cache_clear()
 
 
-def test_one_who_switches_it_off_has_it_off(not_yet_tried: None) -> None:
+def test_one_who_switches_it_off_has_it_off(not_yet_tried: None, caplog: pytest.LogCaptureFixture) -> None:
     torch.backends.mkldnn.set_flags(_enabled=False)
+    caplog.set_level(logging.INFO, logger=onednn.__name__)
     try:
-        assert isinstance(own_products([nn.Linear(512, 512)], CPU), nullcontext)
+        assert isinstance(own_products([nn.Linear(1024, 1024)], CPU), nullcontext)
+        assert "switched off" in caplog.text
     finally:
         torch.backends.mkldnn.set_flags(_enabled=True)
 
@@ -149,12 +187,15 @@ def test_where_it_cannot_be_had_a_word_says_so_once(
     caplog.set_level(logging.INFO, logger=onednn.__name__)
     monkeypatch.setattr(OneDnn, "pack", pack)
     for _ in range(2):
-        assert isinstance(own_products([nn.Linear(512, 512)], CPU), nullcontext)
+        assert isinstance(own_products([nn.Linear(1024, 1024)], CPU), nullcontext)
     assert len(caplog.records) == 1
     assert word in caplog.text
 
 
-def test_on_another_machine_nothing_is_tried(not_yet_tried: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_another_machine_it_is_not_tried(
+    not_yet_tried: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger=onednn.__name__)
     monkeypatch.setattr(onednn.platform, "machine", lambda: "aarch64")
-    monkeypatch.setattr(OneDnn, "pack", None)
-    assert isinstance(own_products([nn.Linear(512, 512)], CPU), nullcontext)
+    assert isinstance(own_products([nn.Linear(1024, 1024)], CPU), nullcontext)
+    assert "there is no oneDNN for x86 CPUs" in caplog.text

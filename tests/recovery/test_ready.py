@@ -97,17 +97,38 @@ def test_one_that_does_not_runs_in_the_library_with_a_word(
     caplog.set_level(logging.INFO, logger=ready.__name__)
     f, y = Drawing(), torch.rand(5, 2, 2, 40)
     assert not made_ready(f, y, monkeypatch).runs_kernels
-    assert "with ours the network gives something else" in caplog.text
+    assert "with ours the network gives something else; it may draw at random" in caplog.text
     assert ready.products_of(f, y) == BY_THE_LIBRARY
     assert ready.products_of(f.linear, y) == ByHand.in_words
 
 
-def test_so_does_one_that_the_kernel_fails_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_does_one_that_the_kernel_fails_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger=ready.__name__)
+
     def fail(*_: Any) -> Outcome:
         raise RuntimeError("cannot be compiled")
 
     monkeypatch.setattr(ByHand, "run", fail)
     assert not made_ready(nn.Linear(40, 40), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
+    assert "with ours the network fails (RuntimeError: cannot be compiled)" in caplog.text
+
+
+class Worn(nn.Module):
+    """Another one from its third call on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.calls = nn.Linear(40, 40), 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return self.linear(x) * (2 if self.calls > 2 else 1)
+
+
+def test_a_second_look_sees_what_differs_only_then(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not made_ready(Worn(), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
 
 
 class Particular(nn.Module):
