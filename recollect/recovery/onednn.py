@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from recollect.recovery.products import Activation, Call, Outcome
+from recollect.recovery.products import Activation, Call, Outcome, are_right
 
 FEWEST = 2**20  # values of a weight: with fewer, looking at each call takes what is gained
 ORDERED_FOR = 64  # images; for any other number the order is the same, or is made anew at each call
@@ -56,14 +56,7 @@ def _works() -> bool:
     if not torch.backends.mkldnn.is_available() or platform.machine().lower() not in ("x86_64", "amd64"):
         note("Products run in the library: there is no oneDNN for x86 CPUs.")
         return False
-    try:
-        right = _is_right()
-    except Exception as error:  # a version of PyTorch without it: recovery does not need it
-        note("Products run in the library: oneDNN cannot be had (%s: %s).", type(error).__name__, error)
-        return False
-    if not right:
-        note("Products run in the library: oneDNN's first products are wrong.")
-    return right
+    return are_right("oneDNN", _is_right, note)  # a version of PyTorch may be without it
 
 
 def _is_right() -> bool:

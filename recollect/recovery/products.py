@@ -8,6 +8,7 @@ rounding. Products of few images are cut along their sums too: whole ones would 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -136,6 +137,20 @@ def _halved(taps: Tensor, along: int) -> Tensor:
     """Both phases x taps, with two for three along this dimension."""
     one, two, three = taps.unbind(along)
     return torch.stack([torch.stack([one, two + three], along), torch.stack([one + two, three], along)])
+
+
+def are_right(kernels: str, first_products: Callable[[], bool], note: Callable[..., None]) -> bool:
+    """Whether kernels of this name can be had, and first products by them are right; else a word says why not."""
+    try:
+        right = first_products()
+    except torch.cuda.OutOfMemoryError:
+        raise  # that is not the kernels', and may be over the next time
+    except Exception as error:  # recovery needs none of them
+        note("Products run in the library: %s cannot be had (%s: %s).", kernels, type(error).__name__, error)
+        return False
+    if not right:
+        note("Products run in the library: %s's first products are wrong.", kernels)
+    return right
 
 
 def as_it_lies(values: Tensor) -> Tensor:

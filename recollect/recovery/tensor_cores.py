@@ -14,6 +14,7 @@ from recollect.recovery.products import (
     Call,
     Outcome,
     Packed,
+    are_right,
     double,
     move,
     pack,
@@ -63,16 +64,11 @@ def _kernel_works(device: torch.device, spatial: bool) -> bool:
     if torch.version.cuda is None or torch.cuda.get_device_capability(device) < (8, 0):
         note("Products run in the library: %s has no tensor cores for TF32.", torch.cuda.get_device_name(device))
         return False
-    try:
-        right = all(_is_right(device, rows, columns, spatial) for rows, columns in TRIED) and _moves(device)
-    except torch.cuda.OutOfMemoryError:
-        raise  # that is not the kernel's, and may be over the next time
-    except Exception as error:  # no triton, no compiler, a version of either that cannot: recovery needs none of them
-        note("Products run in the library: the kernel cannot be had (%s: %s).", type(error).__name__, error)
-        return False
-    if not right:
-        note("Products run in the library: the kernel's first products are wrong.")
-    return right
+
+    def first_products() -> bool:  # fail without triton or a compiler, or with a version of either that cannot
+        return all(_is_right(device, rows, columns, spatial) for rows, columns in TRIED) and _moves(device)
+
+    return are_right("the kernel", first_products, note)
 
 
 def _is_right(device: torch.device, rows: int, columns: int, spatial: bool) -> bool:

@@ -5,7 +5,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recovery.products import AT_ONCE, CHUNK, ROWS, SHORTEST, Call, filled_size, in_tf32, pack, tiling
+from recollect.recovery.products import (
+    AT_ONCE,
+    CHUNK,
+    ROWS,
+    SHORTEST,
+    Call,
+    are_right,
+    filled_size,
+    in_tf32,
+    pack,
+    tiling,
+)
 
 PROCESSORS = 132
 
@@ -63,3 +74,27 @@ def test_few_images_get_parts_and_many_wide_tiles() -> None:
 )
 def test_rows_of_x_make_rows_of_the_outcome(x: tuple, weight: tuple, padding: tuple, flat: bool) -> None:
     assert Call(torch.rand(x), torch.rand(weight), None, padding=padding).is_flat is flat
+
+
+def test_kernels_are_had_where_first_products_are_right() -> None:
+    def fails() -> bool:
+        raise ImportError("no compiler")
+
+    def fills_the_memory() -> bool:
+        raise torch.cuda.OutOfMemoryError("full")
+
+    words: list[str] = []
+
+    def note(text: str, *given: object) -> None:
+        words.append(text % given)
+
+    assert are_right("the kernel", lambda: True, note)
+    assert not words
+    assert not are_right("the kernel", lambda: False, note)
+    assert not are_right("oneDNN", fails, note)
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        are_right("the kernel", fills_the_memory, note)
+    assert words == [
+        "Products run in the library: the kernel's first products are wrong.",
+        "Products run in the library: oneDNN cannot be had (ImportError: no compiler).",
+    ]
