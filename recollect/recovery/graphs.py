@@ -14,13 +14,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from recollect.recovery.streams import side_streams
 
-READS_BACK = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-COPIES = {torch.ops.aten._to_copy, torch.ops.aten.copy_}
 LAUNCHING = 0.6  # where launching takes less than this share of a step's time, the device is what is waited for
 
 note = logging.getLogger(__name__).info
@@ -44,7 +40,7 @@ class Graphs:
 
     def __init__(self, device: torch.device, unit: int = 8) -> None:
         self._device, self._stream, self._unit = device, side_streams(device).capturing, unit
-        self._tried, self._usable = False, True
+        self._usable = True
         self._large: float = math.inf  # the smallest batch size known to need no graph
         self.forget()
 
@@ -66,7 +62,7 @@ class Graphs:
         size = len(state)
         if not self._usable or times < 2 or size >= self._large:
             return 0
-        taken = 0 if size in self._graphs else self._meet(step, state)
+        taken = 0 if size in self._graphs else self._meet(step, state, times)
         if size not in self._graphs:
             return taken
         for _ in range(times - taken):
@@ -81,72 +77,76 @@ class Graphs:
         self._graphs[size].graph.replay()
         return self._graphs[size].returned
 
-    def _meet(self, step: Step, state: Tensor) -> int:
-        """The first steps of a batch size, taken eagerly, and a graph of one if that is worth it; returns how many."""
-        taken = 0
-        if not self._tried:
-            self._tried = True
-            if not self._try(step, state):
-                return 1
-            taken = 1
-        before = state.clone()
-        returned, busy = self._keeps_busy(step)
-        if busy:
-            self._large = min(self._large, len(state))
-        else:
-            self._capture(step, state, before, returned)
-        return taken + 1
-
-    def _try(self, step: Step, state: Tensor) -> bool:
-        """Take the very first step, which also lets libraries set themselves up; whether graphs can be had of it."""
-        before = state.clone()
+    def _meet(self, step: Step, state: Tensor, times: int) -> int:
+        """The first steps of a batch size, by a graph; returns how many. Whether it does what a step does is seen while
+        the device has others to take: if not, all are taken back. It is kept where launching is what takes time."""
+        start = state.clone()
         try:
-            with self._aside(), NoWaiting():
-                step()
-        except Waits as waits:
-            self._give_up(f"the network waits for the device ({waits})")
-            state.copy_(before)
-            step()
-        return self._usable
-
-    def _keeps_busy(self, step: Step) -> tuple[Tensor, bool]:
-        """What a step returns, and whether the device works on it for long after the host has launched it all."""
-        torch.cuda.current_stream(self._device).synchronize()
-        began = time.perf_counter()
-        with self._aside():
-            returned = step()
-        launched = time.perf_counter()
-        self._stream.synchronize()
-        return returned, launched - began < LAUNCHING * (time.perf_counter() - began)
-
-    def _capture(self, step: Step, state: Tensor, before: Tensor, expected: Tensor) -> None:
-        """Capture the step from `before` to `state` and take it again: only a graph with the same outcome is kept, and
-        that returns what is `expected`."""
-        after = state.clone()
-        graph = torch.cuda.CUDAGraph()
-        try:
-            returned = self._record(graph, step)
-            state.copy_(before)
-            graph.replay()
-            same = torch.equal(_bits(state), _bits(after)) and torch.equal(_bits(returned), _bits(expected))
+            captured, seconds = self._capture(step, state)
         except RuntimeError as error:
             self._give_up(f"capturing it failed ({error})")
-            with suppress(RuntimeError):  # random numbers work again only after a capture has ended well
-                self._record(torch.cuda.CUDAGraph(), state.zero_)
-            same = False
-        if same:
-            self._graphs[len(state)] = Captured(graph, returned)
-        else:
+            return 0
+        working = self._replay_timed(captured)
+        ahead = min(times - 2, math.ceil(seconds / working))
+        for _ in range(ahead):
+            captured.graph.replay()
+        same, launching = self._compare(captured, step, state)
+        if not same:
             self._give_up("a replay gave other values: the network draws at random or keeps a state")
-            state.copy_(after)
+            state.copy_(start)
+            return 0
+        if launching < LAUNCHING * working:
+            self._large = min(self._large, len(state))
+        else:
+            self._graphs[len(state)] = captured
+        return ahead + 2
 
-    def _record(self, graph: torch.cuda.CUDAGraph, work: Step) -> Tensor:
+    def _capture(self, step: Step, state: Tensor) -> tuple[Captured, float]:
+        """A graph of the step, and how long that took; `state` is as before. Libraries may have to set themselves
+        up for a new size, which cannot be captured: after a step they have."""
+        try:
+            return self._record(step)
+        except RuntimeError:
+            before = state.clone()
+            with self._aside():
+                step()
+            state.copy_(before)
+        return self._record(step)
+
+    def _record(self, step: Step) -> tuple[Captured, float]:
+        graph = torch.cuda.CUDAGraph()
         with self._aside():
-            graph.capture_begin(self._pool, capture_error_mode="thread_local")
+            began = time.perf_counter()
             try:
-                return work()
-            finally:
-                graph.capture_end()
+                with _capturing(graph, self._pool):
+                    returned = step()
+            except RuntimeError:
+                self._pool = torch.cuda.graph_pool_handle()
+                with suppress(RuntimeError), _capturing(torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()):
+                    torch.zeros(1, device=self._device)  # random numbers work again once a capture has ended well
+                raise
+        return Captured(graph, returned), time.perf_counter() - began
+
+    def _replay_timed(self, captured: Captured) -> float:
+        stream = torch.cuda.current_stream(self._device)
+        stream.synchronize()
+        began = time.perf_counter()
+        captured.graph.replay()
+        stream.synchronize()
+        return time.perf_counter() - began
+
+    def _compare(self, captured: Captured, step: Step, state: Tensor) -> tuple[bool, float]:
+        """Whether the graph changes the state as a step does and returns the same, and how long launching one takes."""
+        before = state.clone()
+        began = time.perf_counter()
+        with self._aside():
+            expected = step()
+        launching = time.perf_counter() - began
+        after = state.clone()
+        state.copy_(before)
+        captured.graph.replay()
+        same = torch.equal(_bits(state), _bits(after)) and torch.equal(_bits(captured.returned), _bits(expected))
+        return same, launching
 
     def _give_up(self, why: str) -> None:
         if self._usable:
@@ -165,23 +165,13 @@ class Graphs:
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
-class Waits(Exception):
-    """An operation that needs the host to wait for the device cannot be captured, and trying leaves traces."""
-
-
-class NoWaiting(TorchDispatchMode):
-    """Inside, operations raise `Waits` that read values back to the host or copy between it and the device."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        moves = func.overloadpacket in COPIES and len(_kinds_of_device(args, kwargs, out)) > 1
-        if moves or not READS_BACK.isdisjoint(func.tags):
-            raise Waits(str(func))
-        return out
-
-
-def _kinds_of_device(*values: Any) -> set[str]:
-    return {t.device.type for t in tree_leaves(values) if isinstance(t, Tensor)}
+@contextmanager
+def _capturing(graph: torch.cuda.CUDAGraph, pool: Any) -> Iterator[None]:
+    graph.capture_begin(pool, capture_error_mode="thread_local")
+    try:
+        yield
+    finally:
+        graph.capture_end()
 
 
 def _bits(values: Tensor) -> Tensor:

@@ -135,6 +135,17 @@ class OwnProducts(TorchFunctionMode):
         self._device = device
         self._followed: dict[int, Activation] = {}  # layers, the last time that they ran
         self._latest: Latest | Doubled | None = None
+        self._watches = False
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Inside, layers run in the library, and what follows them is noted for when they do not."""
+        self._watches = True
+        try:
+            with self:
+                yield
+        finally:
+            self._watches = False
 
     def __exit__(self, *error: Any) -> None:
         self._latest = None
@@ -150,9 +161,12 @@ class OwnProducts(TorchFunctionMode):
         if activated is not None:
             return activated
         call = None if kwargs else self._layer_call(func, args, latest)
+        if call and self._watches:
+            return self._returned(id(call.weight), func(*args))
         if call:
             return self._run(call, args[0].shape[:-1] if func is functional.linear else None)
-        doubled = self._double(args[0]) if doubles(func, args, kwargs) and self._are_maps(args[0]) else None
+        may_double = not self._watches and doubles(func, args, kwargs) and self._are_maps(args[0])
+        doubled = self._double(args[0]) if may_double else None
         if doubled is not None:
             return doubled
         return func(*args, **(kwargs or {}))
@@ -216,6 +230,12 @@ class OwnProducts(TorchFunctionMode):
         outcome = self.kernels.run(call, self._packed[key][call.scale], activation)
         values = self._as_returned(outcome.values, rows)
         activated = None if outcome.activated is None else self._as_returned(outcome.activated, rows)
+        return self._returned(key, values, activation, activated)
+
+    def _returned(
+        self, key: int, values: Tensor, activation: Activation | None = None, activated: Tensor | None = None
+    ) -> Tensor:
+        """What a layer returns, kept in mind for what follows it."""
         if self.kernels.computes_activations and not values.is_inference():  # there, writes are not counted
             self._latest = Latest(key, weakref.ref(values), values._version, activation, activated)
         return values

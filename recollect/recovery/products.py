@@ -120,9 +120,12 @@ def pack(weight: Tensor, scale: int = 1) -> Packed:
     taps = weight if weight.ndim == 4 else weight[:, :, None, None]
     if scale > 1:
         taps = in_phases(taps)
-    values = functional.pad(as_it_lies(taps.permute(0, 2, 3, 1)), (0, -weight.shape[1] % CHUNK))
+    values = as_it_lies(taps.permute(0, 2, 3, 1))
+    if missing := -weight.shape[1] % CHUNK:
+        values = functional.pad(values, (0, missing))
     upper = in_tf32(values.float())
-    return Packed(upper, in_tf32((values - upper).float()))
+    rest = in_tf32((values - upper).float())
+    return Packed(upper, rest.add_(values, alpha=0))  # what is no number stays so
 
 
 def in_phases(taps: Tensor) -> Tensor:
@@ -159,9 +162,8 @@ def as_it_lies(values: Tensor) -> Tensor:
 
 
 def in_tf32(x: Tensor) -> Tensor:
-    """Rounded to eleven bits, the nearest: what is left has twelve. What is no number stays so."""
-    rounded = ((x.view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
-    return torch.where(x.isfinite(), rounded, x)
+    """Numbers rounded to eleven bits, the nearest: what is left has twelve."""
+    return (x.view(torch.int32) + 0x1000).bitwise_and_(-0x2000).view(torch.float32)
 
 
 def tiling(rows: int, columns: int, chunks: int, processors: int, phases: int = 1) -> Tiling:

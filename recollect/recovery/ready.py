@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, checked, device_of, module_of, weights_of
+from recollect.recovery.look import Look, look_at
 from recollect.recovery.memory import free_memory
 from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
 from recollect.recovery.products import ROWS
@@ -21,6 +23,7 @@ Autoencoder = Callable[[Tensor], Tensor]
 
 CPU_CHUNK, CUDA_CHUNK = 512, 4096  # larger working sets gain no speed
 CPU_CHUNK_CONVOLUTIONS = 32  # and here lose some: feature maps of more images leave the cache
+FEW = 4  # images that tell what a network does
 ENOUGH = 64  # images that tell how products of more run
 AGREED = 1e-3  # of the largest value: rounding stays far below, a slip does not
 
@@ -33,15 +36,14 @@ class Ready:
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None, kernels: bool = True) -> None:
         self._f = f
         self.device = device_of(f, otherwise=y.device)
+        self._first = y[: min(FEW, chunk or FEW)].to(self.device)
+        self._peak_of_one = 0  # bytes, where a GPU has been watched
         self._products = _products_for(f, self.device) if kernels else nullcontext()
         if self._too_few(y):
             self._products = nullcontext()
-        self._peak_of_one: int | None = None  # bytes, where a GPU has been watched
-        self._probe = _values_in_and_out_of_range(y[0], self.device)
-        self._changes_input: bool | None = None  # once it has been looked at
         if self.runs_kernels:
             with torch.random.fork_rng(devices=[]):  # what a network draws is not to be seen later
-                self._settle_products(y[:4].to(self.device))
+                self._settle_products()
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -80,85 +82,90 @@ class Ready:
         """How they are computed, for records."""
         return self._products.kernels.in_words if isinstance(self._products, OwnProducts) else BY_THE_LIBRARY
 
-    def _settle_products(self, first: Tensor) -> None:
+    @cached_property
+    def _look(self) -> Look | None:
+        """At what it does in the library with values out of range, which it may change, and with some of its own where
+        kernels are to do the same; none where it takes none of these: its own trouble, which comes up again."""
+        own = self._first[: FEW - 1 if self.runs_kernels else 0]
+        with suppress(Exception), self._watching():
+            return look_at(self._f, torch.cat([own, _values_in_and_out_of_range(self._first[:1])]))
+        with suppress(Exception), self._watching():
+            return look_at(self._f, self._first)._replace(changes_input=True)
+        return None
+
+    def _watching(self) -> AbstractContextManager[None]:
+        return self._products.watching() if isinstance(self._products, OwnProducts) else nullcontext()
+
+    @property
+    def changes_input(self) -> bool:
+        """Whether it may write into what it is given."""
+        return self._look is None or self._look.changes_input
+
+    def _settle_products(self) -> None:
         """Kernels are for networks that give the same with them. Feature maps that lie channels last are fastest, but
         a network may take a view of them that is there only channels first, or is a copy otherwise."""
-        looked = self._by_the_library(first)
         layouts = (False, True) if self._has_convolutions else (False,)
         for as_given in layouts:
-            why = self._differs(*looked, as_given) if looked else ""
+            why = self._differs(self._look, as_given) if self._look else ""
             if why is None:
                 return
         if why:
             note("Products run in the library: with ours the network %s.", why)
         self._products = nullcontext()
 
-    def _by_the_library(self, first: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Some images and what the library makes of them, among them one with values out of range if the network takes
-        that; nothing where it takes none of these: its own trouble, which comes up again."""
-        for some in (torch.cat([first[:3], self._probe]), first):
-            with suppress(Exception):
-                expected = apply_checked(self._f, given := some.clone())
-                self._changes_input = None if some is first else not torch.equal(given, some)
-                return some, expected
-        return None
-
-    def _differs(self, some: Tensor, expected: Tensor, as_given: bool) -> str | None:
-        """What it does with the kernels, unless that is this but for rounding, also the second time, when activations
-        are computed along."""
+    def _differs(self, look: Look, as_given: bool) -> str | None:
+        """What it does with the kernels, unless that is what was seen but for rounding."""
         assert isinstance(self._products, OwnProducts)
         self._products.as_given = as_given
         try:
-            outs = [self._by_kernels(some.clone()), self._watched(some.clone())]
+            same = _nearly_equal(self._watched(look.images), look.outcome)
         except torch.cuda.OutOfMemoryError:
             raise  # that is not the kernel's
         except Exception as error:  # of a view that is not there, or of a kernel
             return f"fails ({type(error).__name__}: {error})"
-        same = all(_nearly_equal(out, expected) for out in outs)
         return None if same else "gives something else; it may draw at random"
 
-    def _watched(self, some: Tensor) -> Tensor:
+    def _watched(self, images: Tensor) -> Tensor:
         """What it gives, and on a GPU the memory that one image takes at most."""
+        images = images.clone()
         if self.device.type != "cuda":
-            return self._by_kernels(some)
+            return self._by_kernels(images)
         torch.cuda.reset_peak_memory_stats(self.device)
-        before = torch.cuda.memory_allocated(self.device)
-        out = self._by_kernels(some)
-        self._peak_of_one = -(-(torch.cuda.max_memory_allocated(self.device) - before) // len(some))
+        before = _allocated(self.device)["current"]
+        out = self._by_kernels(images)
+        self._peak_of_one = -(-(_allocated(self.device)["peak"] - before) // len(images))
         return out
 
     @property
-    def changes_input(self) -> bool:
-        """Whether it writes into what it is given, as through `.data` or numpy: no version tells of that."""
-        if self._changes_input is None:
-            self._changes_input = True  # for one that takes no single image, or none like this
-            with suppress(Exception):
-                self(given := self._probe.clone())
-                self._changes_input = not torch.equal(given, self._probe)
-        return self._changes_input
-
-    @property
     def capturable(self) -> bool:
-        """Whether a CUDA graph of it may be tried: a plain module on one GPU that nothing listens to."""
+        """Whether a CUDA graph of it may be tried: a plain module on one GPU that nothing listens to, and that does not
+        wait for it."""
         if self.device.type != "cuda" or not _runs_as_python(self._f):
             return False
         listened_to = any(m._forward_hooks or m._forward_pre_hooks for m in _modules(self._f))
-        return not listened_to and {weights.device for weights in weights_of(self._f)} == {self.device}
+        if listened_to or {weights.device for weights in weights_of(self._f)} != {self.device}:
+            return False
+        if self._look and self._look.waits:
+            note("Recovery goes on without a CUDA graph: the network waits for the device (%s).", self._look.waits)
+            return False
+        return True
 
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
         image = y[0].numel() * y.element_size()
-        if self.device.type == "cuda":
-            if self._peak_of_one is None:
-                some = y[:4].to(self.device, copy=True)
-                self(some.clone())  # the first call also loads libraries and their workspaces
-                self._watched(some)
-            assert self._peak_of_one is not None
-            needed = 2 * self._peak_of_one + 24 * image  # eagerly and in a graph, each with memory of its own
-            return int(max(1, min(CUDA_CHUNK, free_memory(self.device) // 2 // needed)))
-        needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
-        most = CPU_CHUNK_CONVOLUTIONS if self._has_convolutions else CPU_CHUNK
-        return int(max(1, min(most, free_memory(self.device) // 2 // needed)))
+        if self.device.type != "cuda":
+            needed = 512 * image  # activations cannot be seen on the CPU: a U-Net of 64 channels takes about 100
+            most = CPU_CHUNK_CONVOLUTIONS if self._has_convolutions else CPU_CHUNK
+            return int(max(1, min(most, free_memory(self.device) // 2 // needed)))
+        if not self._peak_of_one:
+            self._watched(self._first)
+        if self._fit_a_gpu(image) < min(len(y), CUDA_CHUNK):
+            self._watched(self._first)  # the first call also loads libraries and packs weights
+        return self._fit_a_gpu(image)
+
+    def _fit_a_gpu(self, image: int) -> int:
+        needed = 2 * self._peak_of_one + 24 * image  # eagerly and in a graph, each with memory of its own
+        return int(max(1, min(CUDA_CHUNK, free_memory(self.device) // 2 // needed)))
 
 
 @contextmanager
@@ -207,9 +214,14 @@ def check_observation(y: Tensor) -> None:
         raise InputError("Degraded images contain NaN or infinite values; erased pixels are zero, not NaN.")
 
 
-def _values_in_and_out_of_range(image: Tensor, device: torch.device) -> Tensor:
-    """A batch of one image like this, with all values between -2 and 3."""
-    return torch.linspace(-2, 3, image.numel(), dtype=image.dtype, device=device).view(1, *image.shape)
+def _values_in_and_out_of_range(image: Tensor) -> Tensor:
+    """An image like this, with all values between -2 and 3."""
+    return torch.linspace(-2, 3, image.numel(), dtype=image.dtype, device=image.device).view(image.shape)
+
+
+def _allocated(device: torch.device) -> dict[str, int]:
+    """Bytes of a GPU's memory: `current`, and at the `peak`."""
+    return torch.cuda.memory_stats_as_nested_dict(device)["allocated_bytes"]["all"]
 
 
 def _nearly_equal(images: Tensor, others: Tensor) -> bool:

@@ -3,7 +3,6 @@
 import copy
 import gc
 import logging
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
 from recollect.degradation import all_erased
 from recollect.recovery import graphs
-from recollect.recovery.graphs import Graphs, NoWaiting, Waits
+from recollect.recovery.graphs import Graphs
 
 gpu = pytest.mark.gpu
 
@@ -136,7 +135,7 @@ class InPlaceUntold(Sampling):
 @gpu
 @pytest.mark.parametrize("kind", [Sampling, Asking, Counting, ThroughTheHost])
 def test_networks_that_cannot_be_captured_run_eagerly(kind: type[nn.Module], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger=graphs.__name__)
+    caplog.set_level(logging.INFO, logger="recollect.recovery")
     y = observations(8)
     recovery = KnownMask()(kind().cuda(), y, mask("block", SHAPE))
     assert "without a CUDA graph" in caplog.text
@@ -168,8 +167,9 @@ def test_a_network_that_works_in_place_is_captured_with_copies(
 def test_batches_that_keep_the_device_busy_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
     taken, y = count_replays(monkeypatch), observations(1024)
     f = FullyConnected(SHAPE, layers=4, width=8192).cuda()
-    recovery = KnownMask()(f, y, mask("block", SHAPE))
-    assert taken == [2]  # the first of all, and the one that it took to find out
+    for _ in range(2):  # the first time it may be that kernels have to be compiled while the host launches them
+        recovery = KnownMask()(f, y, mask("block", SHAPE))
+    assert taken[1] < 38
     check_equal(recovery, KnownMask()(eager(f), y, mask("block", SHAPE)))
 
 
@@ -178,7 +178,7 @@ def test_hooks_are_called_at_every_step() -> None:
     f, calls = network("lrelu"), []
     f.register_forward_hook(lambda *_: calls.append(1))
     KnownMask()(f, observations(8), mask("block", SHAPE), chunk=8)
-    assert len(calls) == 3 + 39  # before: by the library, and twice by the kernel
+    assert len(calls) == 2 + 39  # before: by the library, and by the kernel
 
 
 @gpu
@@ -201,40 +201,6 @@ def test_on_a_stream_of_the_caller() -> None:
         there = Blind(limit=3)(f, y, chunk=16)
     stream.synchronize()
     check_equal(there, expected)
-
-
-WAITING: dict[str, Callable[[Tensor], object]] = {
-    "item": lambda x: x / x.max().item(),
-    "if": lambda x: x if x.sum() > 0 else -x,
-    "nonzero": lambda x: x.nonzero(),
-    "mask": lambda x: x[x > 0.5],
-    "equal": lambda x: torch.equal(x, x + 1),
-    "unique": lambda x: x.unique(),
-}
-
-
-@pytest.mark.parametrize("name", WAITING)
-def test_reading_a_value_back_is_noticed(name: str) -> None:
-    with pytest.raises(Waits), NoWaiting():
-        WAITING[name](torch.rand(4, 4))
-
-
-@pytest.mark.parametrize("kind", ["lrelu", "prelu", "softplus", "unet"])
-def test_the_networks_of_the_paper_read_nothing_back(kind: str) -> None:
-    f = network(kind)
-    x = torch.rand(2, *SHAPE, device=next(f.parameters()).device)
-    with NoWaiting(), torch.no_grad():
-        f(x)
-        torch.addcmul(x, x, x, out=torch.empty_like(x))
-        x[:1].clone().copy_(x[1:])
-
-
-@gpu
-def test_copies_to_the_host_are_noticed() -> None:
-    x = torch.rand(3, device="cuda")
-    for move in (Tensor.cpu, lambda x: x.copy_(torch.zeros(3)), lambda x: torch.zeros(3).cuda()):
-        with pytest.raises(Waits), NoWaiting():
-            move(x)
 
 
 @gpu

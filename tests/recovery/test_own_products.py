@@ -329,3 +329,20 @@ def test_what_a_layer_returned_is_not_held(calls: list[Call]) -> None:
         assert inside._latest is not None
         assert inside._latest.values() is None
     assert inside._latest is None
+
+
+def test_watching_runs_the_library_and_notes_what_follows(calls: list[Call], activations: list[int]) -> None:
+    layer, x = nn.Conv2d(20, 30, 3, padding=1), torch.rand(2, 20, 6, 6).to(memory_format=torch.channels_last)
+    f = nn.Sequential(nn.Upsample(scale_factor=2), layer, nn.LeakyReLU(0.2))
+    inside = on_a_cpu(layer)
+    with torch.no_grad():
+        plain = f(x)
+        with inside.watching():
+            assert torch.equal(f(x), plain)
+        assert not calls
+        assert inside._followed
+        activations.clear()
+        with inside:
+            assert torch.allclose(f(x), plain, atol=1e-5)
+    assert [call.scale for call in calls] == [2]
+    assert not activations

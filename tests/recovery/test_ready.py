@@ -91,6 +91,14 @@ def test_networks_for_the_kernel_give_the_same_with_it(
     assert calls
 
 
+def test_a_look_takes_two_calls_of_the_network(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
+    f, seen = nn.Sequential(nn.Linear(40, 40), nn.LeakyReLU()), []
+    f.register_forward_pre_hook(lambda _, given: seen.append(len(given[0])))
+    assert made_ready(f, torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
+    assert seen == [4, 4]
+    assert len(calls) == 1
+
+
 def test_one_that_does_not_runs_in_the_library_with_a_word(
     calls: list[Call], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,7 +124,7 @@ def test_so_does_one_that_the_kernel_fails_on(
 
 
 class Worn(nn.Module):
-    """Another one from its third call on."""
+    """Another one from its second call on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +132,7 @@ class Worn(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         self.calls += 1
-        return self.linear(x) * (2 if self.calls > 2 else 1)
+        return self.linear(x) * (2 if self.calls > 1 else 1)
 
 
 def test_a_second_look_sees_what_differs_only_then(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
