@@ -10,6 +10,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from recollect.transfers import moved
+
 
 @dataclass(frozen=True, eq=False)
 class PerImage:
@@ -24,7 +26,7 @@ class PerImage:
         return self._map(lambda rows: rows[index])
 
     def to(self, device: torch.device | str) -> Self:
-        return self._map(lambda rows: rows.to(device))
+        return self._map(lambda rows: rows.to(device) if isinstance(rows, PerImage) else moved(rows, device))
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:

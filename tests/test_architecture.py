@@ -15,16 +15,17 @@ PACKAGE = Path(recollect.__file__).parent
 
 # What describes pixels, a network, H, an error, a row; it needs torch, numpy and the standard library alone.
 DESCRIBES = {"autoencoders", "degradation", "errors", "images", "per_image", "precision", "records", "scoring"}
-DESCRIBES |= {"plain_tensors", "seeding", "version"}
+DESCRIBES |= {"plain_tensors", "seeding", "transfers", "version"}
 # What estimates: a solver can never see the truth, nor images, nor scores.
-ESTIMATES = {"degradation", "errors", "per_image", "precision", "seeding"}
+ESTIMATES = {"degradation", "errors", "per_image", "precision", "seeding", "transfers"}
 CHANGES = DESCRIBES | {"checkpoints"}
 JOINS = CHANGES | {"attractors", "checks", "membership", "models", "priors", "recovery", "sources", "training"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "per_image": set(),
-    "seeding": set(),
+    "per_image": {"transfers"},
+    "seeding": {"transfers"},
+    "transfers": set(),
     "version": set(),
     "plain_tensors": {"errors"},
     "precision": {"errors"},
@@ -32,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "autoencoders": {"errors"},
     "scoring": {"errors"},
     "records": {"errors", "scoring", "version"},
-    "degradation": {"errors", "images", "per_image", "seeding"},
+    "degradation": {"errors", "images", "per_image", "seeding", "transfers"},
     "recovery": ESTIMATES,
     "attractors": DESCRIBES,
     "membership": set(),

@@ -1,7 +1,9 @@
 import numpy as np
+import pytest
 import torch
 
-from recollect.seeding import BLOCK, own_draws
+from recollect import seeding
+from recollect.seeding import BLOCK, own_bytes, own_draws
 
 
 def draws(images: torch.Tensor, seed: int = 42) -> list[float]:
@@ -37,3 +39,17 @@ def test_the_global_generators_are_left_alone() -> None:
     draws(torch.rand(2, 1, 3, 3, generator=torch.Generator().manual_seed(0)))
     assert torch.equal(torch.get_rng_state(), before)
     assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 13, 1536])
+def test_bytes_are_those_of_the_generators(count: int) -> None:
+    images = torch.rand(BLOCK + 3, 1, 2, 2)
+    expected = [rng.integers(0, 256, count, np.uint8) for rng in own_draws(images, 42)]
+    assert np.array_equal(own_bytes(images, 42, count), expected)
+
+
+def test_images_are_seeded_in_parts_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    images = torch.rand(100, 1, 2, 2)
+    expected = own_bytes(images, 42, 4)
+    monkeypatch.setattr(seeding, "HELD", 7)
+    assert np.array_equal(own_bytes(images, 42, 4), expected)

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from recollect.degradation.base import Degradation
 from recollect.errors import InputError
-from recollect.seeding import own_draws
+from recollect.seeding import own_bytes
+from recollect.transfers import moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,6 @@ def all_erased(y: Tensor) -> Erasure:
 def half_kept(y: Tensor, seed: int = 42) -> Erasure:
     """A start that keeps each value with probability 1/2, drawn for each image on its own: the paper's other choice."""
     length = y[0].numel()
-    drawn = np.stack([rng.integers(0, 256, -(-length // 8), np.uint8) for rng in own_draws(y, seed)])
-    bits = torch.from_numpy(np.unpackbits(drawn, axis=1, count=length)).to(y.device)
-    return Erasure(bits.bool().view(y.shape))
+    drawn = own_bytes(y, seed, -(-length // 8))
+    bits = torch.from_numpy(np.unpackbits(drawn, axis=1, count=length)).view(torch.bool)
+    return Erasure(moved(bits, y.device).view(y.shape))

@@ -15,6 +15,7 @@ from recollect.recovery.ready import Autoencoder, ready
 from recollect.recovery.recovery import Progress, Recovery, Stop, Trace
 from recollect.recovery.running import InWork, work_through
 from recollect.recovery.values import all_finite, mean_square, per_image
+from recollect.transfers import moved
 
 CALM = 1e-9  # successive estimates closer than this (MSE) ...
 CALM_ROUNDS = 3  # ... this many times running: the paper's stopping rule
@@ -82,7 +83,7 @@ class Blind:
         assert images.degradation is not None
         seen[:, 0] = images.degradation.fingerprint()
         calm = torch.zeros_like(images.index)
-        return _InWork(**vars(images), y=images.estimate, calm=calm, seen=seen, limit=limits.to(device))
+        return _InWork(**vars(images), y=images.estimate, calm=calm, seen=seen, limit=moved(limits, device))
 
     def _round(self, solve: Solver, batch: _InWork) -> _InWork:
         y, theta = batch.y, batch.degradation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -12,8 +13,22 @@ def free_memory(device: torch.device) -> int:
     """Bytes that can be had. On a GPU: what nobody has, and what PyTorch holds without using it."""
     if device.type != "cuda":
         return _free_on_the_host()
-    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return torch.cuda.mem_get_info(device)[0] + unused
+    by_us = held(device)
+    return torch.cuda.mem_get_info(device)[0] + by_us.reserved - by_us.used
+
+
+class Held(NamedTuple):
+    """Bytes of a GPU's memory that PyTorch has, uses, and has used at most since that was last reset."""
+
+    reserved: int
+    used: int
+    peak: int
+
+
+def held(device: torch.device) -> Held:
+    of = torch.cuda.memory_stats_as_nested_dict(device)  # its flat form takes longer
+    used = of["allocated_bytes"]["all"]
+    return Held(of["reserved_bytes"]["all"]["current"], used["current"], used["peak"])
 
 
 def _free_on_the_host() -> int:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, checked, device_of, module_of, weights_of
 from recollect.recovery.look import Look, look_at
-from recollect.recovery.memory import free_memory
+from recollect.recovery.memory import free_memory, held
 from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
 from recollect.recovery.products import ROWS
 from recollect.recovery.values import per_image
@@ -131,9 +131,9 @@ class Ready:
         if self.device.type != "cuda":
             return self._by_kernels(images)
         torch.cuda.reset_peak_memory_stats(self.device)
-        before = _allocated(self.device)["current"]
+        before = held(self.device).used
         out = self._by_kernels(images)
-        self._peak_of_one = -(-(_allocated(self.device)["peak"] - before) // len(images))
+        self._peak_of_one = -(-(held(self.device).peak - before) // len(images))
         return out
 
     @property
@@ -210,18 +210,13 @@ def check_observation(y: Tensor) -> None:
         raise InputError(f"Degraded images are a tensor N x C x H x W with at least one image; got {found}.")
     if y.dtype not in (torch.float32, torch.float64):
         raise InputError(f"Degraded images are float32 or float64, got {y.dtype}.")
-    if not all(bool(torch.isfinite(some).all()) for some in y.split(CUDA_CHUNK)):  # of all at once takes much memory
+    if not torch.stack(y.aminmax()).isfinite().all():  # one pass, and NaN is both
         raise InputError("Degraded images contain NaN or infinite values; erased pixels are zero, not NaN.")
 
 
 def _values_in_and_out_of_range(image: Tensor) -> Tensor:
     """An image like this, with all values between -2 and 3."""
     return torch.linspace(-2, 3, image.numel(), dtype=image.dtype, device=image.device).view(image.shape)
-
-
-def _allocated(device: torch.device) -> dict[str, int]:
-    """Bytes of a GPU's memory: `current`, and at the `peak`."""
-    return torch.cuda.memory_stats_as_nested_dict(device)["allocated_bytes"]["all"]
 
 
 def _nearly_equal(images: Tensor, others: Tensor) -> bool:

@@ -14,6 +14,7 @@ from recollect.recovery.entrance import Entrance
 from recollect.recovery.leaving import Leaving
 from recollect.recovery.ready import Ready
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
+from recollect.transfers import moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +26,10 @@ class InWork(Recovery):
     @classmethod
     def begin(cls, y: Tensor, theta: Degradation | None, some: slice, device: torch.device) -> InWork:
         """Images `some` of y on the device, with y as the first estimate and nothing done yet."""
-        index = torch.arange(len(y))[some].to(device)
+        index = moved(torch.arange(len(y))[some], device)
         nothing = torch.zeros_like(index)
         theta = None if theta is None else theta.to(device)
-        return InWork(y[some].to(device), theta, nothing, nothing, nothing + Stop.RUNNING, index)
+        return InWork(moved(y[some], device), theta, nothing, nothing, nothing + Stop.RUNNING, index)
 
 
 State = TypeVar("State", bound=InWork)
@@ -54,7 +55,7 @@ def work_through(
             active = step(active)
             if trace:
                 trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
-            running = active.stop.cpu() == Stop.RUNNING  # the only wait for the device
+            running = moved(active.stop, "cpu") == Stop.RUNNING  # the only wait for the device
             if running.all():
                 continue
             gone = active[_places(~running, f.device)]
@@ -67,4 +68,4 @@ def work_through(
 
 
 def _places(flags: Tensor, device: torch.device) -> Tensor:
-    return flags.nonzero()[:, 0].to(device, non_blocking=True)
+    return moved(flags.nonzero()[:, 0], device)

@@ -11,7 +11,7 @@ from recollect import Blind, Images, Iterate, KnownMask, Recovery, Stop, UNet, m
 from recollect.attractors import fixed_point_error, proximal_test
 from recollect.degradation import Blur, Coarse, Degradation, Erasure, all_erased, half_kept, odd_ones_kept
 from recollect.precision import float32_precision
-from recollect.recovery import Refined, ready
+from recollect.recovery import Refined, memory, ready
 from tests.planted import Memorizer
 
 pytestmark = pytest.mark.gpu
@@ -119,10 +119,10 @@ def test_the_working_set_is_chosen_from_the_free_memory(monkeypatch: pytest.Monk
     """Half of what is free, divided by what an image is seen to need."""
     f, y = UNet(widths=(16, 32)).cuda(), torch.rand(64, 3, 32, 32)
     total = torch.cuda.get_device_properties(0).total_memory
-    sizes = []
+    sizes, nothing = [], memory.Held(0, 0, 0)
+    monkeypatch.setattr(memory, "held", lambda device: nothing)  # that could be given back
     for free in (200 * 2**30, 2**24):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None, free=free: (free, total))
-        monkeypatch.setattr(torch.cuda, "memory_reserved", torch.cuda.memory_allocated)
         with ready.ready(f, y, None) as made:
             sizes.append(made.chunk)
     assert sizes[0] == ready.CUDA_CHUNK

@@ -1,0 +1,80 @@
+import pytest
+import torch
+from torch import Tensor
+
+from recollect import transfers
+from recollect.transfers import moved
+
+gpu = pytest.mark.gpu
+
+
+def test_what_is_there_already_is_not_copied() -> None:
+    values = torch.rand(3, 4)
+    assert moved(values, "cpu") is values
+    assert moved(values, "meta").is_meta
+
+
+VALUES = {
+    "one": torch.tensor([7]),
+    "flags": torch.rand(50, 3, 4, 4) > 0.5,
+    "images": torch.rand(50, 3, 8, 8),
+    "doubles": torch.rand(5, 7, dtype=torch.float64),
+    "expanded": torch.rand(1, 3, 8, 8).expand(20, -1, -1, -1),
+    "channels last": torch.rand(9, 3, 8, 8).to(memory_format=torch.channels_last),
+    "every second": torch.arange(40)[::2],
+    "none": torch.rand(0, 3),
+    "a number": torch.tensor(3.5),
+}
+
+
+@gpu
+@pytest.mark.parametrize("piece", [2**24, 1000, 1])
+@pytest.mark.parametrize("name", VALUES)
+def test_there_and_back(name: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfers, "PIECE", piece)
+    values = VALUES[name]
+    there = moved(values, "cuda")
+    assert there.is_cuda
+    assert there.dtype == values.dtype
+    assert torch.equal(there.cpu(), values)
+    on_device = values.cuda()
+    back = moved(on_device.expand_as(values), "cpu")
+    assert torch.equal(back, values)
+    assert back.dtype == values.dtype
+
+
+@gpu
+def test_only_what_is_small_stays_in_pinned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = torch.rand(10, 100, device="cuda")
+    assert moved(values, "cpu").is_pinned()
+    monkeypatch.setattr(transfers, "PIECE", values.nbytes - 1)
+    assert not moved(values, "cpu").is_pinned()
+
+
+@gpu
+def test_work_that_is_under_way_is_waited_for() -> None:
+    values = torch.zeros(1000, 1000, device="cuda")
+    torch.cuda._sleep(10**8)  # cycles, a twentieth of a second
+    values += 1
+    assert moved(values, "cpu").min() == 1
+
+
+@gpu
+def test_what_is_moved_may_change_afterwards() -> None:
+    here = torch.ones(1000, 1000)
+    torch.cuda._sleep(10**8)  # the copy waits for this
+    there = moved(here, "cuda")
+    here.zero_()
+    others = [moved(torch.full((1000, 1000), 2.0), "cuda") for _ in range(5)]  # as is the memory that it went through
+    assert there.min() == 1
+    assert all(other.min() == 2 for other in others)
+
+
+@gpu
+def test_where_nothing_can_be_pinned_it_is_moved_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Tensor) -> Tensor:
+        raise RuntimeError("no memory can be pinned")
+
+    monkeypatch.setattr(transfers, "_room_for", refuse)
+    values = torch.rand(5, 6)
+    assert torch.equal(moved(moved(values, "cuda"), "cpu"), values)
