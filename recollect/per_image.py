@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from recollect.transfers import moved
+from recollect.transfers import moved, on_host
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,12 @@ class PerImage:
         return self._map(lambda rows: rows[index])
 
     def to(self, device: torch.device | str) -> Self:
+        """On this device, rows one after another; on a GPU they are there for what follows in the stream."""
         return self._map(lambda rows: rows.to(device) if isinstance(rows, PerImage) else moved(rows, device))
+
+    def on_host(self) -> Self:
+        """On the host, for a short time: from a GPU in pinned memory."""
+        return self._map(lambda rows: rows.on_host() if isinstance(rows, PerImage) else on_host(rows))
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:

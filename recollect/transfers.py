@@ -13,40 +13,49 @@ PIECE = 2**24  # bytes at a time: what is pinned once stays with the process
 
 
 def moved(values: Tensor, device: torch.device | str) -> Tensor:
-    """On this device; on the host all is there when this returns, in pinned memory if it is no more than a piece."""
+    """On this device; on the host all is there when this returns, on a GPU for what follows in the stream."""
     device = torch.device(device)
     if {values.device.type, device.type} != {"cpu", "cuda"} or not values.numel() or not values.ndim:
         return values.to(device)
     rows = max(1, PIECE * len(values) // values.nbytes)
     try:
-        return _to_the_host(values, rows) if device.type == "cpu" else _to_a_gpu(values, rows, device)
-    except (RuntimeError, TypeError):  # none can be pinned; or another reason, and then it comes up again
+        return _in_pieces(values, rows, device)
+    except (RuntimeError, TypeError):  # none can be pinned, or numpy has no such type; all else comes up again
         return values.to(device)
 
 
-def _to_a_gpu(values: Tensor, rows: int, device: torch.device) -> Tensor:
+def on_host(values: Tensor) -> Tensor:
+    """On the host, for a short time: what is small comes from a GPU in pinned memory and stays there."""
+    if values.device.type != "cuda" or values.nbytes > PIECE:
+        return moved(values, "cpu")
+    try:
+        return _pinned(values)
+    except RuntimeError:
+        return values.cpu()
+
+
+def _in_pieces(values: Tensor, rows: int, device: torch.device) -> Tensor:
     there = torch.empty(values.shape, dtype=values.dtype, device=device)
-    for piece, place in zip(values.split(rows), there.split(rows), strict=True):
-        pinned = _room_for(piece)
-        np.copyto(pinned.numpy(), piece.numpy())  # one thread: PyTorch's many take milliseconds to wake up
+    for number, (piece, place) in enumerate(zip(values.split(rows), there.split(rows), strict=True)):
+        if piece.is_cuda:
+            _copy_on_host(place, _pinned(piece))
+            continue
+        if number:
+            torch.cuda.current_stream(place.device).synchronize()  # else all pieces may come to be pinned
+        _copy_on_host(pinned := _room_for(piece), piece)
         place.copy_(pinned, non_blocking=True)
     return there
 
 
-def _to_the_host(values: Tensor, rows: int) -> Tensor:
-    if len(values) <= rows:
-        return _pinned(values)
-    here = torch.empty(values.shape, dtype=values.dtype)
-    for piece, place in zip(values.split(rows), here.split(rows), strict=True):
-        np.copyto(place.numpy(), _pinned(piece).numpy())
+def _pinned(values: Tensor) -> Tensor:
+    here = _room_for(values).copy_(values, non_blocking=True)
+    torch.cuda.current_stream(values.device).synchronize()
     return here
 
 
-def _pinned(piece: Tensor) -> Tensor:
-    here = _room_for(piece).copy_(piece, non_blocking=True)
-    torch.cuda.current_stream(piece.device).synchronize()
-    return here
+def _copy_on_host(place: Tensor, values: Tensor) -> None:
+    np.copyto(place.numpy(), values.numpy())  # on one thread: PyTorch's many take milliseconds to wake up
 
 
-def _room_for(piece: Tensor) -> Tensor:
-    return torch.empty(piece.shape, dtype=piece.dtype, pin_memory=True)
+def _room_for(values: Tensor) -> Tensor:
+    return torch.empty(values.shape, dtype=values.dtype, pin_memory=True)

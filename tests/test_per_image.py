@@ -66,6 +66,14 @@ def test_moving_takes_everything_along() -> None:
     assert moved.inner.value.is_meta
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_everything_comes_to_the_host(device: str) -> None:
+    here = outer(1, 2).to(device).on_host()
+    assert rows(here) == ([1, 2], [10, 20])
+    assert here.number.device.type == "cpu"
+    assert here.label == "mine"
+
+
 def test_images_are_put_in_their_places() -> None:
     room = outer(0).room_for(4)
     assert len(room) == 4

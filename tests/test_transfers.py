@@ -3,14 +3,14 @@ import torch
 from torch import Tensor
 
 from recollect import transfers
-from recollect.transfers import moved
+from recollect.transfers import moved, on_host
 
 gpu = pytest.mark.gpu
 
 
 def test_what_is_there_already_is_not_copied() -> None:
     values = torch.rand(3, 4)
-    assert moved(values, "cpu") is values
+    assert moved(values, "cpu") is on_host(values) is values
     assert moved(values, "meta").is_meta
 
 
@@ -37,18 +37,19 @@ def test_there_and_back(name: str, piece: int, monkeypatch: pytest.MonkeyPatch) 
     assert there.is_cuda
     assert there.dtype == values.dtype
     assert torch.equal(there.cpu(), values)
-    on_device = values.cuda()
-    back = moved(on_device.expand_as(values), "cpu")
-    assert torch.equal(back, values)
-    assert back.dtype == values.dtype
+    for back in (moved(values.cuda(), "cpu"), on_host(values.cuda())):
+        assert back.device.type == "cpu"
+        assert back.dtype == values.dtype
+        assert torch.equal(back, values)
 
 
 @gpu
-def test_only_what_is_small_stays_in_pinned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_is_small_and_for_a_short_time_stays_in_pinned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     values = torch.rand(10, 100, device="cuda")
-    assert moved(values, "cpu").is_pinned()
-    monkeypatch.setattr(transfers, "PIECE", values.nbytes - 1)
+    assert on_host(values).is_pinned()
     assert not moved(values, "cpu").is_pinned()
+    monkeypatch.setattr(transfers, "PIECE", values.nbytes - 1)
+    assert not on_host(values).is_pinned()
 
 
 @gpu
@@ -56,7 +57,10 @@ def test_work_that_is_under_way_is_waited_for() -> None:
     values = torch.zeros(1000, 1000, device="cuda")
     torch.cuda._sleep(10**8)  # cycles, a twentieth of a second
     values += 1
-    assert moved(values, "cpu").min() == 1
+    assert on_host(values).min() == 1
+    torch.cuda._sleep(10**8)
+    values += 1
+    assert moved(values, "cpu").min() == 2
 
 
 @gpu
@@ -77,4 +81,12 @@ def test_where_nothing_can_be_pinned_it_is_moved_all_the_same(monkeypatch: pytes
 
     monkeypatch.setattr(transfers, "_room_for", refuse)
     values = torch.rand(5, 6)
+    there = moved(values, "cuda")
+    assert torch.equal(moved(there, "cpu"), values)
+    assert torch.equal(on_host(there), values)
+
+
+@gpu
+def test_what_numpy_does_not_know_is_moved_too() -> None:
+    values = torch.rand(5, 6).bfloat16()
     assert torch.equal(moved(moved(values, "cuda"), "cpu"), values)

@@ -74,6 +74,7 @@ def _hash_rows(values: Tensor) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _weights(count: int, device: torch.device) -> Tensor:
-    """Odd numbers, the same everywhere; kept on the device, since a transfer would wait for it every round."""
+    """Odd numbers, the same everywhere; kept on the device, since a transfer would wait for it every round. This one
+    does wait: other streams read them too."""
     info = np.iinfo(np.int64)
     return torch.from_numpy(np.random.default_rng(0).integers(info.min, info.max, count) | 1).to(device)

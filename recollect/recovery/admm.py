@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -34,7 +35,10 @@ class Solver:
 
     def __init__(self, f: Ready, gamma: float, steps: int) -> None:
         self._f, self._gamma, self._steps = f, gamma, steps
-        self._for_erasures = ErasureSteps(f, gamma, steps)
+
+    @cached_property
+    def _for_erasures(self) -> ErasureSteps:
+        return ErasureSteps(self._f, self._gamma, self._steps)
 
     def __call__(self, y: Tensor, theta: Degradation) -> Tensor:
         if has_erasure_prox(theta):

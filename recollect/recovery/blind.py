@@ -92,8 +92,8 @@ class Blind:
         finite = all_finite(x)
         x = torch.where(per_image(finite, x), x, batch.estimate)
         theta = theta.refit(x, y)
-        moved = mean_square(x - batch.estimate)
-        calm = torch.where((moved < CALM) & (batch.rounds > 0), batch.calm + 1, 0)
+        change = mean_square(x - batch.estimate)
+        calm = torch.where((change < CALM) & (batch.rounds > 0), batch.calm + 1, 0)
         batch = replace(
             batch, estimate=x, degradation=theta, rounds=batch.rounds + 1, steps=batch.steps + self.steps, calm=calm
         )

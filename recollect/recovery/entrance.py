@@ -18,7 +18,6 @@ State = TypeVar("State", bound=PerImage)
 
 CPU = torch.device("cpu")
 BLOCKS = 8  # of an eighth of the working set each are prepared ahead
-MANY = 1024  # images, also where there is room for all: the first need not wait until the last are drawn
 
 
 class Entrance(Generic[State]):
@@ -32,7 +31,7 @@ class Entrance(Generic[State]):
         self._asked, self._given = 0, 0
         self._waiting: deque[Future[Prepared[State]]] = deque()
         self._rest: State | None = None  # of a block that was too large for the room
-        self._ahead = ThreadPoolExecutor(1) if ahead and count > min(chunk, MANY) else None
+        self._ahead = ThreadPoolExecutor(1) if ahead and count > chunk else None
         self._stream = side_streams(device).entering if self._ahead and device.type == "cuda" else None
         if self._stream:
             self._stream.wait_stream(torch.cuda.current_stream(device))  # where the images may still be being made

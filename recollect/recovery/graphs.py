@@ -1,6 +1,6 @@
 """A step on fixed buffers as a CUDA graph: one launch instead of one for every layer, where it gives the same bits.
 
-Captures take time, so there are graphs only of steps that spend theirs on launches.
+Captures take time, so graphs are kept only of steps that spend theirs on launches.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ class Captured(NamedTuple):
 
 
 class Graphs:
-    """One graph for each of few small batch sizes, captured when first met; none once a capture has failed or differed.
+    """One graph for each of few small batch sizes, captured when first met; none once a step could not be captured, or
+    a graph of it did something else.
 
-    Larger batches, from the first size at which launches were seen to be hidden behind the work, run eagerly.
+    Larger batches, from the first size at which launches were seen to be hidden behind the work, run eagerly. Steps
+    that are `known` to keep nothing of what they compute may be captured before they have ever run.
     """
 
-    def __init__(self, device: torch.device, unit: int = 8) -> None:
-        self._device, self._stream, self._unit = device, side_streams(device).capturing, unit
+    def __init__(self, device: torch.device, unit: int = 8, known: bool = False) -> None:
+        self._device, self._stream, self._unit, self._known = device, side_streams(device).capturing, unit, known
         self._usable = True
         self._large: float = math.inf  # the smallest batch size known to need no graph
         self.forget()
@@ -78,39 +80,47 @@ class Graphs:
         return self._graphs[size].returned
 
     def _meet(self, step: Step, state: Tensor, times: int) -> int:
-        """The first steps of a batch size, by a graph; returns how many. Whether it does what a step does is seen while
-        the device has others to take: if not, all are taken back. It is kept where launching is what takes time."""
+        """The first steps of a batch size, by a graph; returns how many, and none if it does not do what a step does.
+        It is kept where launching is what takes time."""
         start = state.clone()
         try:
-            captured, seconds = self._capture(step, state)
-        except RuntimeError as error:
+            taken = self._take_first(step, state, times)
+        except RuntimeError as error:  # a network's own comes up again
             self._give_up(f"capturing it failed ({error})")
-            return 0
+            taken = 0
+        if not taken:
+            state.copy_(start)
+        return taken
+
+    def _take_first(self, step: Step, state: Tensor, times: int) -> int:
+        """Whether the graph does what a step does is seen while the device has others to take."""
+        captured, seconds = self._capture(step, state)
         working = self._replay_timed(captured)
         ahead = min(times - 2, math.ceil(seconds / working))
         for _ in range(ahead):
             captured.graph.replay()
         same, launching = self._compare(captured, step, state)
         if not same:
-            self._give_up("a replay gave other values: the network draws at random or keeps a state")
-            state.copy_(start)
+            self._give_up("a replay gave other values: the network draws at random, keeps a state or changes its input")
             return 0
-        if launching < LAUNCHING * working:
-            self._large = min(self._large, len(state))
-        else:
+        if launching >= LAUNCHING * working:
             self._graphs[len(state)] = captured
+        else:
+            self._large = min(self._large, len(state))
+            self._pool = torch.cuda.graph_pool_handle()  # one whose only graph is gone takes no other
         return ahead + 2
 
     def _capture(self, step: Step, state: Tensor) -> tuple[Captured, float]:
-        """A graph of the step, and how long that took; `state` is as before. Libraries may have to set themselves
-        up for a new size, which cannot be captured: after a step they have."""
-        try:
-            return self._record(step)
-        except RuntimeError:
-            before = state.clone()
-            with self._aside():
-                step()
-            state.copy_(before)
+        """A graph of the step, and how long that took; `state` is as before. After an eager step nothing is left to be
+        set up, by libraries for a new size or by a network that keeps something for each: what is kept in a capture
+        that fails has never been computed."""
+        if self._known:
+            with suppress(RuntimeError):
+                return self._record(step)
+        before = state.clone()
+        with self._aside():
+            step()
+        state.copy_(before)
         return self._record(step)
 
     def _record(self, step: Step) -> tuple[Captured, float]:
@@ -121,11 +131,17 @@ class Graphs:
                 with _capturing(graph, self._pool):
                     returned = step()
             except RuntimeError:
-                self._pool = torch.cuda.graph_pool_handle()
-                with suppress(RuntimeError), _capturing(torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()):
-                    torch.zeros(1, device=self._device)  # random numbers work again once a capture has ended well
+                self._clear_up()
                 raise
         return Captured(graph, returned), time.perf_counter() - began
+
+    def _clear_up(self) -> None:
+        """After a capture that failed."""
+        with suppress(RuntimeError, AttributeError):  # before PyTorch 2.12 the allocator believes that it goes on
+            torch._C._cuda_endAllocateToPool(self._device.index, self._pool)
+        self._pool = torch.cuda.graph_pool_handle()
+        with suppress(RuntimeError), _capturing(torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()):
+            torch.zeros(1, device=self._device)  # random numbers work again once a capture has ended well
 
     def _replay_timed(self, captured: Captured) -> float:
         stream = torch.cuda.current_stream(self._device)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from recollect.per_image import PerImage
 from recollect.recovery.streams import side_streams
-from recollect.transfers import moved
+from recollect.transfers import on_host
 
 Rows = TypeVar("Rows", bound=PerImage)
 
@@ -71,12 +71,12 @@ class Leaving(Generic[Rows]):
 
     def _write_aside(self, index: Tensor, rows: Rows) -> None:
         with torch.no_grad(), torch.cuda.stream(self._stream):  # neither is inherited from the other thread
-            here = moved(index, "cpu")
+            here = on_host(index)
             for start in range(0, len(index), LOT):
                 some = slice(start, start + LOT)
                 self._write(here[some], rows[some])
 
     def _write(self, index: Tensor, rows: Rows) -> None:
-        here = rows.to("cpu")  # ends when they are there, so their memory on the device is not given away before
+        here = rows.on_host()  # ends when they are there, so their memory on the device is not given away before
         self._outcome = here.room_for(self._count) if self._outcome is None else self._outcome
         self._outcome.put(index, here)

@@ -224,6 +224,8 @@ class OwnProducts(TorchFunctionMode):
         """What the layer returns: with so many rows, or feature maps."""
         key, bias = id(call.weight), call.bias
         if call.scale not in self._packed[key]:
+            if call.x.is_cuda and torch.cuda.is_current_stream_capturing():
+                raise RuntimeError("a weight is packed before it is used in a graph, not at every replay")
             self._packed[key][call.scale] = self.kernels.pack(call.weight, call.scale)
         bias = call.x.new_zeros(call.weight.shape[0]) if bias is None else as_it_lies(bias)
         call, activation = call._replace(x=as_it_lies(call.x), bias=bias), self._followed.get(key)

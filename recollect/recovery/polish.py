@@ -12,6 +12,7 @@ from recollect.recovery.ready import Autoencoder, Ready, ready
 from recollect.recovery.recovery import Recovery, Stop
 from recollect.recovery.running import InWork, work_through
 from recollect.recovery.values import all_finite, mean_square, per_image
+from recollect.transfers import moved
 
 LOOK = 10  # steps between two looks at whether an image is at rest
 REST = 1e-12  # |xi - v|^2 over the image's values; float32 leaves about 1e-14
@@ -33,7 +34,7 @@ def polish(
 
         def enter(some: slice) -> _InWork:
             begun = InWork.begin(y, theta[some], some, f.device)
-            v, u, limit = x[some].to(f.device), torch.zeros_like(begun.estimate), limits[some].to(f.device)
+            v, u, limit = moved(x[some], f.device), torch.zeros_like(begun.estimate), moved(limits[some], f.device)
             return _InWork(**vars(replace(begun, estimate=v)), y=begun.estimate, v=v, u=u, limit=limit)
 
         return work_through(len(y), f, enter, lambda batch: _steps(f, batch, gamma), None, None).to(y.device)

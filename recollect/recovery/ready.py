@@ -150,6 +150,12 @@ class Ready:
             return False
         return True
 
+    @property
+    def is_known_code(self) -> bool:
+        """Made of PyTorch's modules and ours alone, which keep nothing of what they compute: the very first call with
+        images of some number may be one that is captured."""
+        return all(_is_known(m) for m in _modules(self._f))
+
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
         image = y[0].numel() * y.element_size()
@@ -199,6 +205,10 @@ def _is_compiled(module: nn.Module) -> bool:
     return wrapped or isinstance(module, torch.jit.ScriptModule)
 
 
+def _is_known(module: nn.Module) -> bool:
+    return type(module).__module__.startswith(("torch.nn.modules.", "recollect.")) and "forward" not in vars(module)
+
+
 def _modules(f: Autoencoder) -> list[nn.Module]:
     network = module_of(f)
     return list(network.modules()) if network is not None else []
@@ -210,7 +220,8 @@ def check_observation(y: Tensor) -> None:
         raise InputError(f"Degraded images are a tensor N x C x H x W with at least one image; got {found}.")
     if y.dtype not in (torch.float32, torch.float64):
         raise InputError(f"Degraded images are float32 or float64, got {y.dtype}.")
-    if not torch.stack(y.aminmax()).isfinite().all():  # one pass, and NaN is both
+    ends = (torch.stack(some.aminmax()) for some in y.split(CUDA_CHUNK))  # NaN is both; of all at once may be a copy
+    if not all(bool(lowest_and_highest.isfinite().all()) for lowest_and_highest in ends):
         raise InputError("Degraded images contain NaN or infinite values; erased pixels are zero, not NaN.")
 
 

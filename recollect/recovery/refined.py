@@ -16,6 +16,7 @@ from recollect.recovery.polish import polish
 from recollect.recovery.ready import Autoencoder, ready
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Trace
 from recollect.recovery.values import mean_square
+from recollect.transfers import moved
 
 JUDGING = 1  # application of f to an answer, which shows whether the model explains it
 PRICE = 3  # applications of f to an image, at most, as a multiple of what blind takes for it
@@ -147,13 +148,13 @@ class Refined:
         """With the kept values of y, where these are right, and a look at what the model makes of it."""
         assert found.degradation is not None
         x = found.degradation.paste(found.estimate, y) if self.paste else found.estimate
-        moved, apart = [], []
+        changes, apart = [], []
         with ready(f, x, chunk) as f:
             for part, seen in zip(x.split(f.chunk), y.split(f.chunk), strict=True):
-                output = f(part.to(f.device, copy=True)).to(x.device)
-                moved.append(mean_square(output - part))
+                output = moved(f(moved(part, f.device).clone()), x.device)
+                changes.append(mean_square(output - part))
                 apart.append((output - seen).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1))
-        distances = (torch.cat(some).nan_to_num(torch.inf) for some in (moved, apart))
+        distances = (torch.cat(some).nan_to_num(torch.inf) for some in (changes, apart))
         return _Answer(replace(found, estimate=x, steps=found.steps + JUDGING), *distances)
 
 

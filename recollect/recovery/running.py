@@ -14,7 +14,7 @@ from recollect.recovery.entrance import Entrance
 from recollect.recovery.leaving import Leaving
 from recollect.recovery.ready import Ready
 from recollect.recovery.recovery import Progress, Recovery, Snapshot, Stop, Trace
-from recollect.transfers import moved
+from recollect.transfers import moved, on_host
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def work_through(
             active = step(active)
             if trace:
                 trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
-            running = moved(active.stop, "cpu") == Stop.RUNNING  # the only wait for the device
+            running = on_host(active.stop) == Stop.RUNNING  # here the host waits for the device
             if running.all():
                 continue
             gone = active[_places(~running, f.device)]

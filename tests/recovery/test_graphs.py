@@ -3,6 +3,7 @@
 import copy
 import gc
 import logging
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -161,6 +162,105 @@ def test_a_network_that_works_in_place_is_captured_with_copies(
     left_alone = Sampling()
     left_alone.forward = lambda x: x * 0.3  # type: ignore[method-assign]
     check_equal(captured, KnownMask()(left_alone.cuda(), y, mask("block", SHAPE)))
+
+
+class ToldOfCaptures(Sampling):
+    """Does something else in a capture, so that a graph of it differs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale / (3 if torch.cuda.is_current_stream_capturing() else 2)
+
+
+class Uncapturable(Sampling):
+    """Keeps something for a number of images, and then brings a value from the host, which no graph can."""
+
+    kept = torch.empty(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if len(self.kept) != len(x):
+            self.kept = torch.ones_like(x) * self.scale
+        return x * self.kept * torch.tensor(0.9, device=x.device)
+
+
+@gpu
+@pytest.mark.parametrize("kind", [ToldOfCaptures, Uncapturable])
+def test_what_a_graph_got_wrong_is_taken_back(kind: type[nn.Module], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="recollect.recovery")
+    y = observations(16)
+    f = kind().cuda()
+    check_equal(KnownMask()(f, y, mask("block", SHAPE)), KnownMask()(eager(kind().cuda()), y, mask("block", SHAPE)))
+    assert "without a CUDA graph" in caplog.text
+    assert torch.equal(f(y[:3]), kind().cuda()(y[:3]))
+
+
+@gpu
+def test_a_failed_capture_leaves_memory_and_random_numbers_as_usable_as_before() -> None:
+    KnownMask()(Uncapturable().cuda(), observations(8), mask("block", SHAPE))
+    other = torch.cuda.Stream()
+    torch.cuda.empty_cache()
+    for _ in range(20):
+        torch.empty(2**26, dtype=torch.uint8, device="cuda").record_stream(other)
+        torch.cuda.synchronize()
+    assert torch.cuda.memory_reserved() < 10 * 2**26
+    torch.cuda.empty_cache()
+    torch.rand(3, device="cuda")
+
+
+class Counted:
+    """A step on some rows that says how often it ran, and may fail."""
+
+    def __init__(self, rows: int, fails: Callable[[int], Exception | None] = lambda _: None) -> None:
+        self.rows, self.calls, self._fails = torch.ones(rows, 4, device="cuda"), 0, fails
+
+    def __call__(self) -> Tensor:
+        self.calls += 1
+        self.rows.mul_(0.5)
+        if error := self._fails(self.calls):
+            raise error
+        return self.rows + 1
+
+
+@gpu
+@pytest.mark.parametrize(("known", "calls"), [(True, 2), (False, 3)])
+def test_only_a_known_step_is_captured_before_it_has_run(known: bool, calls: int) -> None:
+    step, graphs = Counted(8), Graphs(torch.device("cuda", 0), known=known)
+    assert graphs.run(step, step.rows, 6) == 6
+    assert step.calls == calls  # a capture and one to compare with, or one more before
+    assert torch.equal(step.rows, torch.full_like(step.rows, 0.5**6))
+
+
+@gpu
+def test_a_known_step_that_needs_a_first_run_gets_one() -> None:
+    step = Counted(8, lambda call: RuntimeError("not set up") if call == 1 else None)
+    graphs = Graphs(torch.device("cuda", 0), known=True)
+    assert graphs.run(step, step.rows, 6) == 6
+    assert torch.equal(step.rows, torch.full_like(step.rows, 0.5**6))
+    assert graphs.once_more(8) is not None
+
+
+@gpu
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_where_a_step_fails_beside_its_graph_nothing_was_done(failing: int, caplog: pytest.LogCaptureFixture) -> None:
+    """As for want of memory: an eager step, the capture, or the one that is compared."""
+    caplog.set_level(logging.INFO, logger="recollect.recovery")
+    step = Counted(8, lambda call: torch.cuda.OutOfMemoryError("no room") if call == failing else None)
+    graphs = Graphs(torch.device("cuda", 0))
+    assert graphs.run(step, step.rows, 6) == 0
+    assert torch.equal(step.rows, torch.ones_like(step.rows))
+    assert "capturing it failed (no room)" in caplog.text
+    assert graphs.once_more(8) is None
+
+
+@gpu
+def test_a_graph_that_is_not_kept_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    large, small, graphs_of = Counted(64), Counted(8), Graphs(torch.device("cuda", 0), known=True)
+    monkeypatch.setattr(graphs, "LAUNCHING", float("inf"))
+    assert 2 <= graphs_of.run(large, large.rows, 6) <= 6
+    assert graphs_of.once_more(64) is None
+    monkeypatch.setattr(graphs, "LAUNCHING", 0)
+    assert graphs_of.run(small, small.rows, 6) == 6
+    assert small.calls == 2  # none of them failed
+    assert graphs_of.once_more(8) is not None
 
 
 @gpu

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from recollect import Iterate
-from recollect.recovery import memory, ready
+from recollect import FullyConnected, Iterate, UNet
+from recollect.recovery import ready
 from recollect.recovery.own_products import BY_THE_LIBRARY
 from recollect.recovery.products import Call, Outcome
 from recollect.recovery.tensor_cores import TensorCores
@@ -37,10 +37,6 @@ def test_the_working_set_is_small_for_convolutions() -> None:
         sizes: list[int] = []
         Iterate(limit=1)(f, y, trace=lambda s, sizes=sizes: sizes.append(len(s.index)))  # type: ignore[misc]
         assert max(sizes) == size
-
-
-def test_free_memory_is_known() -> None:
-    assert 10**7 < memory.free_memory(torch.device("cpu")) < 10**14
 
 
 class Reshaping(nn.Module):
@@ -123,22 +119,6 @@ def test_so_does_one_that_the_kernel_fails_on(
     assert "with ours the network fails (RuntimeError: cannot be compiled)" in caplog.text
 
 
-class Worn(nn.Module):
-    """Another one from its second call on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear, self.calls = nn.Linear(40, 40), 0
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.calls += 1
-        return self.linear(x) * (2 if self.calls > 1 else 1)
-
-
-def test_a_second_look_sees_what_differs_only_then(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not made_ready(Worn(), torch.rand(5, 2, 2, 40), monkeypatch).runs_kernels
-
-
 class Particular(nn.Module):
     """Reshapes, and refuses some images."""
 
@@ -153,11 +133,7 @@ class Particular(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("refuses", "count"),
-    [
-        (lambda x: bool((x < 0).any() or (x > 1).any()), 5),
-        (lambda x: len(x) != 1, 1),
-    ],
+    ("refuses", "count"), [(lambda x: bool((x < 0).any() or (x > 1).any()), 5), (lambda x: len(x) != 1, 1)]
 )
 def test_one_that_is_particular_is_looked_at_with_its_own_images(
     refuses: Callable[[Tensor], bool], count: int, calls: list[Call], monkeypatch: pytest.MonkeyPatch
@@ -165,6 +141,7 @@ def test_one_that_is_particular_is_looked_at_with_its_own_images(
     made = made_ready(Particular(refuses), torch.rand(count, 16, 4, 4), monkeypatch)
     assert made.runs_kernels
     assert made._products.as_given
+    assert made.changes_input  # it might, with values that it was not shown
     assert calls
 
 
@@ -197,6 +174,28 @@ def test_a_network_s_own_trouble_is_not_the_kernel_s(calls: list[Call], monkeypa
     assert not made.runs_kernels
     with pytest.raises(RuntimeError, match="shapes"):
         made(torch.rand(5, 2, 2, 30))
+
+
+def with_another_forward() -> nn.Module:
+    layer = nn.Linear(32, 32)
+    layer.forward = lambda x: x / 2  # type: ignore[method-assign]
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("f", "known"),
+    [
+        (FullyConnected((1, 4, 32), layers=3, width=8), True),
+        (UNet(channels=1, widths=(4, 8)), True),
+        (nn.Sequential(nn.Linear(32, 32), nn.Tanh()), True),
+        (nn.Sequential(nn.Linear(32, 32), Halves()), False),
+        (with_another_forward(), False),
+    ],
+    ids=range(5),
+)
+def test_networks_of_known_modules_are_told_from_others(f: nn.Module, known: bool) -> None:
+    with ready.ready(f, ROWS_OF_32, 1) as made:
+        assert made.is_known_code is known
 
 
 def test_records_say_how_products_ran() -> None:

@@ -298,6 +298,16 @@ def test_bad_observations(method: Callable, y: Tensor, message: str) -> None:
         recover(method, torch.zeros_like, y)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_one_value_that_is_not_finite_is_found(value: float, dtype: torch.dtype) -> None:
+    y = torch.rand(5000, 1, 2, 2, dtype=dtype)
+    y[4999, 0, 1, 0] = value
+    for given in (y, y.to(memory_format=torch.channels_last)):
+        with pytest.raises(InputError, match="contain NaN or infinite values"):
+            Iterate(limit=1)(torch.zeros_like, given)
+
+
 @each_method
 @pytest.mark.parametrize("chunk", [0, -3])
 def test_bad_chunks(method: Callable, chunk: int) -> None:

@@ -204,3 +204,19 @@ def test_weights_that_are_no_parameters_may_change_from_call_to_call() -> None:
         with own_products(f.modules(), x.device):
             assert torch.equal(functional.linear(x, f.weight + 0, None), plain)
             assert not torch.equal(functional.linear(x, f.weight, None), plain)
+
+
+def test_a_weight_is_not_packed_within_a_graph() -> None:
+    """There it would be packed at every replay, and if the graph came to nothing, never."""
+    layer, x = nn.Linear(64, 48).cuda(), drawn(8, 64)
+    through(layer, x)  # kernels are there
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad(), own_products([layer], x.device) as inside:
+        with pytest.raises(RuntimeError, match="packed before it is used in a graph"), torch.cuda.graph(graph):
+            layer(x + 0)
+        out = layer(x)
+        with torch.cuda.graph(again := torch.cuda.CUDAGraph()):
+            captured = layer(x)
+    again.replay()
+    assert isinstance(inside, OwnProducts)
+    assert torch.equal(captured, out)
