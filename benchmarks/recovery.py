@@ -9,9 +9,11 @@ command runs every GPU case in a few minutes on one H200 and needs torch, numpy,
 
 For the same images, network and first masks:
 (a) one image at a time with the paper's stopping rule; where that is long, some images, those that settle soonest, and
-    the rest at their pace for the rounds that (c) says: three more where it settles, all that are allowed where not;
+    the rest at their pace for the rounds that the rule needs: up to three more than (c) where it settles, by what the
+    rule has counted when (c) stops, and all that are allowed where not;
 (b) the same for all images at once, until every one has stopped; where that is long, some rounds and the rest alike;
-(c) recollect's `Blind`, everything included, drawing its first masks too, the shortest of some runs;
+(c) recollect's `Blind`, everything included, drawing its first masks too;
+each the shortest of some runs, of (a) and (b) of as many as the budget allows;
 floor: the network alone at its best batch size, of those there are images for, and for exactly the image-steps that (c)
     needs: each round of 40 steps applies it 39 times, since the last step's outcome is never used.
 "In work" is the network at the batch sizes of (c), as recollect runs it: products in kernels of its choice, on a GPU
@@ -51,7 +53,9 @@ from recollect import Blind, Images, Recovery, Stop, mask, observe
 from recollect.auditing.facts import train_loss
 from recollect.precision import as_judged, check_device
 from recollect.records import provenance, write_json
+from recollect.recovery.blind import CALM, CALM_ROUNDS
 from recollect.recovery.ready import products_of, ready
+from recollect.recovery.recovery import Snapshot
 from recollect.scoring import ACCURATE, APPROXIMATE, mse
 
 ON_GPU = ["fc10", "fc20", "unet50", "unet1000"]
@@ -85,18 +89,18 @@ def run(options: argparse.Namespace) -> None:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", choices=list(CASES))
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), help="networks and images; demo, without a GPU")
     parser.add_argument("--gpu", action="store_true", help=f"the cases {', '.join(ON_GPU)} on a CUDA device")
     parser.add_argument("--data", type=Path, help="folder with the data sets; without it images are random")
     parser.add_argument("--checkpoint", type=Path, help="the network of a single case: read if there, else written")
     parser.add_argument("--budget", type=float, default=6.0, help="seconds for each of (a) and (b), beyond them scaled")
-    parser.add_argument("--repeats", type=count, default=3, help="runs of (c); the best counts")
+    parser.add_argument("--repeats", type=count, default=3, help="runs of each at most; the best counts")
     parser.add_argument("--turns", type=count, default=5, help="runs of (c) and the floor in turn, for their ratio")
     parser.add_argument(
         "--growth", type=count, nargs="*", default=[100, 400, 1600, 6400, 25_000],
-        help="numbers of images, with the network of the first case",
+        help="numbers of images, with the network of the first case; none after it: no such table",
     )  # fmt: skip
-    parser.add_argument("--growth-rounds", type=count, default=3)
+    parser.add_argument("--growth-rounds", type=count, default=3, help="for these images, at most")
     parser.add_argument("--threads", type=count, help="of the CPU")
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="cpu with --threads 1 on a busy machine")
     parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
@@ -153,7 +157,8 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         plain.admm(f, y[:1], keep[:1], settings)  # libraries set themselves up
         say(f"{name}: recollect")
         ours = best_of(options.repeats, ours_once, device, options.budget)
-        theirs = rounds_by_the_papers_rule(ours.value, settings.limit)
+        calm = Calm(y)
+        theirs = rounds_by_the_papers_rule(method(f, y, trace=calm), calm.rounds, settings.limit)
         say(f"{name}: one by one, and batched")
         soonest = theirs.argsort(stable=True).cpu()
         which, one_by_one = timed_one_by_one(f, y, keep, settings, options, soonest, int(theirs.sum()))
@@ -188,7 +193,10 @@ def timed_one_by_one(
 ) -> tuple[Tensor, Measured]:  # fmt: skip
     """Image by image, those first whose answers settle soonest and can be compared; where the budget ends before the
     last, the rest of all these rounds at the same pace."""
-    run = best_of(1, lambda: plain.recover_one_by_one(f, y, keep, settings, options.budget, order), options.device)
+    run = best_of(
+        options.repeats, lambda: plain.recover_one_by_one(f, y, keep, settings, options.budget, order), options.device,
+        options.budget,
+    )  # fmt: skip
     which, outcome = run.value
     done = int(outcome.rounds.sum())
     share = 1.0 if len(which) == len(y) else done / rounds if done < rounds else len(which) / len(y)
@@ -200,17 +208,33 @@ def timed_batch(
     f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace, rounds: int
 ) -> Measured:
     """All rounds that the slowest image needs; where the budget ends before, the rest at the same pace."""
-    until = time.perf_counter() + options.budget
-    run = best_of(1, lambda: plain.recover(f, y, keep, settings, until), options.device)
+    run = best_of(
+        options.repeats, lambda: plain.recover(f, y, keep, settings, time.perf_counter() + options.budget),
+        options.device, options.budget,
+    )  # fmt: skip
     done = int(run.value.rounds.max())
     share = 1.0 if bool(run.value.stopped.all()) else min(1.0, done / rounds)
     return Measured(run.value, run.seconds, run.peak, done * settings.steps * len(y), share, f"{done} rounds")
 
 
-def rounds_by_the_papers_rule(recovery: Recovery, limit: int) -> Tensor:
-    """For each image: three more where recollect saw it settle; else the paper's rule runs into the limit."""
+class Calm:
+    """A trace that counts as the paper's rule does: the rounds running with next to no change, of each image."""
+
+    def __init__(self, y: Tensor) -> None:
+        self.rounds = torch.zeros(len(y), dtype=torch.int64, device=y.device)
+        self._before = y.clone()
+
+    def __call__(self, shot: Snapshot) -> None:
+        close = (mse(shot.estimate, self._before[shot.index]) < CALM) & (shot.round > 1)
+        self.rounds[shot.index] = torch.where(close, self.rounds[shot.index] + 1, 0)
+        self._before[shot.index] = shot.estimate
+
+
+def rounds_by_the_papers_rule(recovery: Recovery, calm: Tensor, limit: int) -> Tensor:
+    """For each image: where recollect saw it settle, those that are missing of three calm ones; else the paper's rule
+    runs into the limit."""
     settles = recovery.stop == Stop.CONVERGED
-    return torch.where(settles, (recovery.rounds + 3).clamp(max=limit), limit)
+    return torch.where(settles, (recovery.rounds + CALM_ROUNDS - calm).clamp(max=limit), limit)
 
 
 def difference(theirs: plain.Outcome, ours: Recovery, truth: Tensor, which: Tensor | None = None) -> dict[str, Any]:

@@ -112,8 +112,8 @@ class Graphs:
 
     def _capture(self, step: Step, state: Tensor) -> tuple[Captured, float]:
         """A graph of the step, and how long that took; `state` is as before. After an eager step nothing is left to be
-        set up, by libraries for a new size or by a network that keeps something for each: what is kept in a capture
-        that fails has never been computed."""
+        set up, by libraries for a new size or by a network that keeps something for each: in a capture that fails it
+        would keep what was never computed."""
         if self._known:
             with suppress(RuntimeError):
                 return self._record(step)

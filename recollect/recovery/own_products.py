@@ -8,6 +8,7 @@ as they were, with the taps added up, in less than half the products. On a CPU l
 from __future__ import annotations
 
 import logging
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -20,6 +21,7 @@ from torch.autograd.forward_ad import unpack_dual
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from recollect.errors import InputError
 from recollect.recovery.layer_calls import LAYERS, activation_of, doubles, on_halves
 from recollect.recovery.memory import free_memory
 from recollect.recovery.onednn import OneDnn
@@ -28,6 +30,7 @@ from recollect.recovery.tensor_cores import FEWEST_CHANNELS, TensorCores
 
 WATCHED = {*(func for func, _ in LAYERS), functional.interpolate}  # and what comes right after one of these
 BY_THE_LIBRARY = "by the library"  # in records, or what the kernels say of themselves
+VARIABLE, LIBRARY = "RECOLLECT_PRODUCTS", "library"  # of the environment: no other kernels in this process
 
 _wanted = ContextVar("_wanted", default=True)
 
@@ -62,7 +65,7 @@ class Kernels(Protocol):
 
 def own_products(modules: Iterable[nn.Module], device: torch.device) -> AbstractContextManager[Any]:
     """Inside, layers among these run in kernels where these can be had and gain; else a word says why not."""
-    kernels = kernels_of(device) if _wanted.get() else None
+    kernels = kernels_of(device) if _are_wanted() else None
     weights = weights_among(modules, device, kernels) if kernels else []
     if kernels is None or not weights:
         return nullcontext()
@@ -76,6 +79,14 @@ def kernels_of(device: torch.device) -> Kernels | None:
     if device.type == "cuda":
         return TensorCores(device)
     return OneDnn() if device.type == "cpu" else None
+
+
+def _are_wanted() -> bool:
+    """By this thread and by the environment."""
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen not in ("", LIBRARY):
+        raise InputError(f"The environment variable {VARIABLE} is {LIBRARY!r} or not set at all; it is {chosen!r}.")
+    return _wanted.get() and not chosen
 
 
 @contextmanager

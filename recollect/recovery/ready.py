@@ -84,8 +84,8 @@ class Ready:
 
     @cached_property
     def _look(self) -> Look | None:
-        """At what it does in the library with values out of range, which it may change, and with some of its own where
-        kernels are to do the same; none where it takes none of these: its own trouble, which comes up again."""
+        """At what it does in the library with an image of values out of range, which it may change, and, where kernels
+        are to do the same, with three of its own; none if it takes neither: its own trouble, which comes up again."""
         own = self._first[: FEW - 1 if self.runs_kernels else 0]
         with suppress(Exception), self._watching():
             return look_at(self._f, torch.cat([own, _values_in_and_out_of_range(self._first[:1])]))
@@ -111,7 +111,7 @@ class Ready:
                 return
         if why:
             note("Products run in the library: with ours the network %s.", why)
-        self._products = nullcontext()
+        self._products, self._peak_of_one = nullcontext(), 0
 
     def _differs(self, look: Look, as_given: bool) -> str | None:
         """What it does with the kernels, unless that is what was seen but for rounding."""
@@ -206,7 +206,9 @@ def _is_compiled(module: nn.Module) -> bool:
 
 
 def _is_known(module: nn.Module) -> bool:
-    return type(module).__module__.startswith(("torch.nn.modules.", "recollect.")) and "forward" not in vars(module)
+    """Its class is known, and it was given no function, such as another `forward`."""
+    known = type(module).__module__.startswith(("torch.nn.modules.", "recollect."))
+    return known and not any(callable(value) for value in vars(module).values())
 
 
 def _modules(f: Autoencoder) -> list[nn.Module]:
@@ -220,7 +222,7 @@ def check_observation(y: Tensor) -> None:
         raise InputError(f"Degraded images are a tensor N x C x H x W with at least one image; got {found}.")
     if y.dtype not in (torch.float32, torch.float64):
         raise InputError(f"Degraded images are float32 or float64, got {y.dtype}.")
-    ends = (torch.stack(some.aminmax()) for some in y.split(CUDA_CHUNK))  # NaN is both; of all at once may be a copy
+    ends = (torch.stack(some.aminmax()) for some in y.split(CUDA_CHUNK))  # NaN is both; in parts: each may be copied
     if not all(bool(lowest_and_highest.isfinite().all()) for lowest_and_highest in ends):
         raise InputError("Degraded images contain NaN or infinite values; erased pixels are zero, not NaN.")
 

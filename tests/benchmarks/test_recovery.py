@@ -3,11 +3,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
+from recollect import Blind, FullyConnected, Stop, load, mask, observe, train_to_loss
+from recollect.degradation import half_kept
 from tests.benchmarks import running
-from tests.benchmarks.running import ROOT
+from tests.benchmarks.running import ROOT, benchmark
 
 run, refused = (partial(function, "recovery") for function in (running.run, running.refused))
+recovery, plain = benchmark("recovery"), benchmark("plain_recovery")
 
 
 def test_the_benchmark_runs(tmp_path: Path) -> None:
@@ -23,6 +27,20 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
         assert case[contender]["difference"]["largest"] < 1e-4
     assert [row["images"] for row in numbers["growth"]["quick"]] == [12, 30]
     assert run("--tables", str(out)) in shown
+
+
+def test_the_rounds_of_the_papers_loop_are_known_without_running_it() -> None:
+    images = load("photos?count=8&size=8")
+    f = FullyConnected(images.shape, layers=4, width=128)
+    train_to_loss(f, images, until=1e-6)
+    y, settings = observe(images, mask("block", images.shape)).y, plain.Settings(0.5, limit=30)
+    calm = recovery.Calm(y)
+    found = Blind(limit=30)(f.eval(), y, trace=calm)
+    expected = recovery.rounds_by_the_papers_rule(found, calm.rounds, 30)
+    _, theirs = plain.recover_one_by_one(f, y, half_kept(y).keep, settings, 1000, torch.arange(len(y)))
+    assert theirs.rounds.tolist() == expected.tolist()
+    more = (expected - found.rounds)[found.stop == Stop.CONVERGED]
+    assert len(set(more.tolist())) > 1  # not the same for all
 
 
 def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_left(tmp_path: Path) -> None:

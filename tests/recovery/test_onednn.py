@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
-from recollect import Blind, FullyConnected, Iterate, mask
+from recollect import Blind, FullyConnected, InputError, Iterate, mask
 from recollect.recovery import library_products, onednn
 from recollect.recovery import own_products as own_products_module
 from recollect.recovery.onednn import OneDnn
@@ -102,6 +102,16 @@ def test_recoveries_are_the_same_but_for_rounding() -> None:
     assert not torch.equal(ours.estimate, plain.estimate)
     assert torch.equal(ours.rounds, plain.rounds)
     assert torch.allclose(ours.estimate, plain.estimate, atol=1e-4)
+
+
+def test_the_environment_can_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, y = nn.Linear(1024, 1024), torch.rand(32, 1, 1, 1024)
+    for chosen, products in (("", OneDnn.in_words), ("library", BY_THE_LIBRARY)):
+        monkeypatch.setenv("RECOLLECT_PRODUCTS", chosen)
+        assert products_of(f, y) == products
+    monkeypatch.setenv("RECOLLECT_PRODUCTS", "fast")
+    with pytest.raises(InputError, match="RECOLLECT_PRODUCTS is 'library' or not set at all; it is 'fast'"):
+        products_of(f, y)
 
 
 def test_few_images_are_the_library_s() -> None:

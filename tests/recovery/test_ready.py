@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from recollect import FullyConnected, Iterate, UNet
+from recollect import FullyConnected, Iterate, TiedTwoLayer, UNet
 from recollect.recovery import ready
 from recollect.recovery.own_products import BY_THE_LIBRARY
 from recollect.recovery.products import Call, Outcome
@@ -190,8 +190,9 @@ def with_another_forward() -> nn.Module:
         (nn.Sequential(nn.Linear(32, 32), nn.Tanh()), True),
         (nn.Sequential(nn.Linear(32, 32), Halves()), False),
         (with_another_forward(), False),
+        (TiedTwoLayer(torch.rand(8, 128)), False),
     ],
-    ids=range(5),
+    ids=range(6),
 )
 def test_networks_of_known_modules_are_told_from_others(f: nn.Module, known: bool) -> None:
     with ready.ready(f, ROWS_OF_32, 1) as made:
