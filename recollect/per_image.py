@@ -27,11 +27,11 @@ class PerImage:
 
     def to(self, device: torch.device | str) -> Self:
         """On this device, rows one after another; on a GPU they are there for what follows in the stream."""
-        return self._map(lambda rows: rows.to(device) if isinstance(rows, PerImage) else moved(rows, device))
+        return self._map_tensors(lambda rows: moved(rows, device))
 
     def on_host(self) -> Self:
         """On the host, for a short time: from a GPU in pinned memory."""
-        return self._map(lambda rows: rows.on_host() if isinstance(rows, PerImage) else on_host(rows))
+        return self._map_tensors(on_host)
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:
@@ -43,7 +43,7 @@ class PerImage:
 
     def room_for(self, count: int) -> Self:
         """Room for so many images, filled with the first one until others are put there: always valid values."""
-        return self._map(lambda rows: rows.room_for(count) if isinstance(rows, PerImage) else _room(rows, count))
+        return self._map_tensors(lambda rows: _room(rows, count))
 
     def put(self, index: Tensor, some: Self) -> None:
         """Write these images at these places."""
@@ -59,6 +59,10 @@ class PerImage:
     def _rows(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: v for name, v in values.items() if isinstance(v, (Tensor, PerImage))}
+
+    def _map_tensors(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Those of fields that are PerImage themselves too."""
+        return self._map(lambda rows: rows._map_tensors(change) if isinstance(rows, PerImage) else change(rows))
 
     def _map(self, change: Callable[[Any], Any]) -> Self:
         return replace(self, **{name: change(rows) for name, rows in self._rows().items()})

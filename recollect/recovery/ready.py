@@ -89,8 +89,9 @@ class Ready:
         own = self._first[: FEW - 1 if self.runs_kernels else 0]
         with suppress(Exception), self._watching():
             return look_at(self._f, torch.cat([own, _values_in_and_out_of_range(self._first[:1])]))
-        with suppress(Exception), self._watching():
-            return look_at(self._f, self._first)._replace(changes_input=True)
+        if self.runs_kernels or self.device.type == "cuda":  # else nothing is asked of it but what this leaves open
+            with suppress(Exception), self._watching():
+                return look_at(self._f, self._first)._replace(changes_input=True)
         return None
 
     def _watching(self) -> AbstractContextManager[None]:

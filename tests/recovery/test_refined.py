@@ -121,7 +121,7 @@ def test_a_polish_that_diverges_is_not_taken() -> None:
 def test_a_polish_that_leads_away_is_not_taken() -> None:
     """f answers well for one round and the looks before and after it, then with something else for the whole polish."""
     y = observe(STORED, mask("half", STORED.shape)).y[:2]
-    f = answering(lambda calls, _: STORED.pixels[:2] if calls <= 42 else STORED.pixels[2:4])
+    f = answering(lambda calls, _: STORED.pixels[:2] if calls <= 41 else STORED.pixels[2:4])
     found = Refined(steps=40, limit=1, restarts=())(f, y)
     assert accurate(found.estimate, STORED[:2]) == 2
 
