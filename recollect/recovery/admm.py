@@ -89,8 +89,7 @@ class KnownMask:
             def enter(some: slice) -> InWork:
                 return InWork.begin(y, truth[some], some, f.device)
 
-            done = work_through(len(y), f, enter, lambda batch: self._finish(solve, batch), trace, progress)
-        return done.to(y.device)
+            return work_through(len(y), f, enter, lambda batch: self._finish(solve, batch), trace, progress)
 
     def _finish(self, solve: Solver, batch: InWork) -> InWork:
         y, truth = batch.estimate, batch.degradation

@@ -66,13 +66,12 @@ class Blind:
         """`limits` are the rounds of each image, where these differ: none above `limit`."""
         with ready(f, y, chunk) as f:
             solve = Solver(f, self.gamma, self.steps)
-            most = torch.full((len(y),), self.limit) if limits is None else limits
+            most = torch.full((len(y),), self.limit, device=f.device) if limits is None else moved(limits, f.device)
 
             def enter(some: slice) -> _InWork:
                 return self._begin(y, some, most[some], f.device)
 
-            done = work_through(len(y), f, enter, lambda batch: self._round(solve, batch), trace, progress)
-        return done.to(y.device)
+            return work_through(len(y), f, enter, lambda batch: self._round(solve, batch), trace, progress)
 
     def _begin(self, y: Tensor, some: slice, limits: Tensor, device: torch.device) -> _InWork:
         start = self.start(y[some])
@@ -83,7 +82,7 @@ class Blind:
         assert images.degradation is not None
         seen[:, 0] = images.degradation.fingerprint()
         calm = torch.zeros_like(images.index)
-        return _InWork(**vars(images), y=images.estimate, calm=calm, seen=seen, limit=moved(limits, device))
+        return _InWork(**vars(images), y=images.estimate, calm=calm, seen=seen, limit=limits)
 
     def _round(self, solve: Solver, batch: _InWork) -> _InWork:
         y, theta = batch.y, batch.degradation

@@ -138,8 +138,7 @@ class DDNM:
             def enter(some: slice) -> InWork:
                 return InWork.begin(y, truth[some], some, e.device)
 
-            done = work_through(len(y), e, enter, self._solve, trace, progress)
-        return done.to(y.device)
+            return work_through(len(y), e, enter, self._solve, trace, progress)
 
     def _solve(self, batch: InWork) -> InWork:
         y, truth = batch.estimate, batch.degradation

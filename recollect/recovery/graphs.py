@@ -10,11 +10,12 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from recollect.recovery.graph_memory import GraphMemory
 from recollect.recovery.streams import side_streams
 
 LAUNCHING = 0.6  # where launching takes less than this share of a step's time, the device is what is waited for
@@ -40,8 +41,9 @@ class Graphs:
     that are `known` to keep nothing of what they compute may be captured before they have ever run.
     """
 
-    def __init__(self, device: torch.device, unit: int = 8, known: bool = False) -> None:
-        self._device, self._stream, self._unit, self._known = device, side_streams(device).capturing, unit, known
+    def __init__(self, memory: GraphMemory, unit: int = 8, known: bool = False) -> None:
+        self._memory, self._device, self._unit, self._known = memory, memory.device, unit, known
+        self._stream = side_streams(memory.device).capturing
         self._usable = True
         self._large: float = math.inf  # the smallest batch size known to need no graph
         self.forget()
@@ -56,8 +58,7 @@ class Graphs:
 
     def forget(self) -> None:
         """Drop all graphs, for one because the buffers have moved."""
-        self._graphs: dict[int, Captured] = {}
-        self._pool = torch.cuda.graph_pool_handle()  # shared: what one has returned is used before another runs
+        self._graphs: dict[int, Captured] = {}  # in one memory: what one has returned is used before another runs
 
     def run(self, step: Step, state: Tensor, times: int) -> int:
         """Take the steps that graphs can take; returns how many. `state` is what a step changes."""
@@ -107,7 +108,7 @@ class Graphs:
             self._graphs[len(state)] = captured
         else:
             self._large = min(self._large, len(state))
-            self._pool = torch.cuda.graph_pool_handle()  # one whose only graph is gone takes no other
+            self._memory.trim()
         return ahead + 2
 
     def _capture(self, step: Step, state: Tensor) -> tuple[Captured, float]:
@@ -128,20 +129,12 @@ class Graphs:
         with self._aside():
             began = time.perf_counter()
             try:
-                with _capturing(graph, self._pool):
+                with self._memory.capturing(graph):
                     returned = step()
             except RuntimeError:
-                self._clear_up()
+                self._memory.clear_up()
                 raise
         return Captured(graph, returned), time.perf_counter() - began
-
-    def _clear_up(self) -> None:
-        """After a capture that failed."""
-        with suppress(RuntimeError, AttributeError):  # before PyTorch 2.12 the allocator believes that it goes on
-            torch._C._cuda_endAllocateToPool(self._device.index, self._pool)
-        self._pool = torch.cuda.graph_pool_handle()
-        with suppress(RuntimeError), _capturing(torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()):
-            torch.zeros(1, device=self._device)  # random numbers work again once a capture has ended well
 
     def _replay_timed(self, captured: Captured) -> float:
         stream = torch.cuda.current_stream(self._device)
@@ -179,15 +172,6 @@ class Graphs:
                 yield
         finally:
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
-
-
-@contextmanager
-def _capturing(graph: torch.cuda.CUDAGraph, pool: Any) -> Iterator[None]:
-    graph.capture_begin(pool, capture_error_mode="thread_local")
-    try:
-        yield
-    finally:
-        graph.capture_end()
 
 
 def _bits(values: Tensor) -> Tensor:

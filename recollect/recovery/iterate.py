@@ -48,8 +48,7 @@ class Iterate:
                 return InWork.begin(y, None, some, f.device)
 
             count = steps_between_looks(f.device, trace)
-            done = work_through(len(y), f, enter, lambda batch: self._steps(f, batch, count), trace, progress)
-        return done.to(y.device)
+            return work_through(len(y), f, enter, lambda batch: self._steps(f, batch, count), trace, progress)
 
     def _steps(self, f: Ready, batch: InWork, count: int) -> InWork:
         for _ in range(count):

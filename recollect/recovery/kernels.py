@@ -116,6 +116,14 @@ def add_up(
 
 
 @triton.jit
+def activate_all(values, activated, slope, size, BLOCK: tl.constexpr, ACTIVATION: tl.constexpr):
+    """An activation alone."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(values + place, mask=place < size)
+    tl.store(activated + place, activate(x, slope, ACTIVATION), mask=place < size)
+
+
+@triton.jit
 def next_point(w, v, of_y, of_w, size, BLOCK: tl.constexpr):
     """w <- of_y + (1 - 2 of_w) v + of_w w: what ADMM does between two calls of the network, for erasures."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -1,4 +1,5 @@
-"""Finished images on their way to the host: at once, or from a GPU on another thread while it goes on with others."""
+"""Finished images on their way home, to where the degraded ones lie: at once where that is the device of the work, or
+from a GPU to the host, on another thread while it goes on with others."""
 
 from __future__ import annotations
 
@@ -15,17 +16,19 @@ from recollect.transfers import on_host
 
 Rows = TypeVar("Rows", bound=PerImage)
 
+CPU = torch.device("cpu")
 LOT = 256  # rows that leave a GPU together: the device waits while the host sends them on their way
 
 
 class Leaving(Generic[Rows]):
-    """Gathers rows in the places of their images. From a GPU they leave in lots, none larger than the working set
-    `chunk` but for what finishes at once, and one at a time: memory stays bounded."""
+    """Gathers rows in the places of their images, on their device if that is `home`, else on the host. To the host they
+    leave a GPU in lots, none larger than the working set `chunk` but for what finishes at once, and one at a time:
+    memory stays bounded."""
 
-    def __init__(self, count: int, device: torch.device, chunk: int = LOT) -> None:
-        self._count, self._lot = count, min(LOT, chunk)
+    def __init__(self, count: int, device: torch.device, chunk: int = LOT, home: torch.device = CPU) -> None:
+        self._count, self._lot, self._stay = count, min(LOT, chunk), device == home
         self._outcome: Rows | None = None
-        self._aside = ThreadPoolExecutor(1) if device.type == "cuda" else None
+        self._aside = ThreadPoolExecutor(1) if device.type == "cuda" and not self._stay else None
         self._stream = side_streams(device).leaving if self._aside else None
         self._waiting: list[tuple[Tensor, Rows]] = []
         self._underway: Future[None] | None = None
@@ -47,7 +50,7 @@ class Leaving(Generic[Rows]):
             self._send()
 
     def all(self) -> Rows:
-        """Every row, in order, on the host."""
+        """Every row, in order."""
         if self._waiting:
             self._send()
         self._wait()
@@ -77,6 +80,6 @@ class Leaving(Generic[Rows]):
                 self._write(here[some], rows[some])
 
     def _write(self, index: Tensor, rows: Rows) -> None:
-        here = rows.on_host()  # ends when they are there, so their memory on the device is not given away before
+        here = rows if self._stay else rows.on_host()  # which ends when they are there: till then their memory is kept
         self._outcome = here.room_for(self._count) if self._outcome is None else self._outcome
         self._outcome.put(index, here)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -23,20 +24,15 @@ class Look(NamedTuple):
     waits: str  # the operation for which the host waits for a GPU, if there is one
 
 
-def look_at(f: Callable[[Tensor], Tensor], images: Tensor) -> Look:
+def look_at(f: Callable[[Tensor], Tensor], images: Tensor, may_wait: bool = True) -> Look:
+    """Whether it waits is not looked at, which takes time, where it is known that it does not."""
     waits = ""
     try:
-        outcome = _on_its_way(f, given := images.clone())
+        with NoWaiting() if may_wait and images.device.type == "cuda" else nullcontext():
+            outcome = apply_checked(f, given := images.clone())
     except Waits as operation:
         outcome, waits = apply_checked(f, given := images.clone()), str(operation)
     return Look(images, outcome, not torch.equal(given, images), waits)
-
-
-def _on_its_way(f: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-    if images.device.type != "cuda":
-        return apply_checked(f, images)
-    with NoWaiting():
-        return apply_checked(f, images)
 
 
 class Waits(Exception):

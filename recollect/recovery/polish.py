@@ -37,7 +37,7 @@ def polish(
             v, u, limit = moved(x[some], f.device), torch.zeros_like(begun.estimate), moved(limits[some], f.device)
             return _InWork(**vars(replace(begun, estimate=v)), y=begun.estimate, v=v, u=u, limit=limit)
 
-        return work_through(len(y), f, enter, lambda batch: _steps(f, batch, gamma), None, None).to(y.device)
+        return work_through(len(y), f, enter, lambda batch: _steps(f, batch, gamma), None, None)
 
 
 def _steps(f: Ready, batch: _InWork, gamma: float) -> _InWork:

@@ -1,29 +1,28 @@
 """Launching our kernels: a layer applied to images as one product on a GPU's tensor cores, also to images that are
 doubled first, and ADMM's step between two applications.
 
-How weights lie there and how the work is cut up. Only how sums are taken differs from the library, and with it
-rounding. Products of few images are cut along their sums too: whole ones would leave most of the GPU idle.
+How weights lie there, and what the kernels are told. Only how sums are taken differs from the library, and with it
+rounding.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from recollect.recovery.tiles import SMALL, Tile, tiling
+
 CHUNK = 32  # terms that tensor cores add up, before float32 does
-ROWS = 64  # of a tile: fewer images take as long
-NARROW, WIDE = 64, 128  # columns of a tile of few rows and of many
-MANY_ROWS = 256
-AT_ONCE = {16: 4, NARROW: 3, WIDE: 2}  # tiles that a processor works on, by their columns
-SHORTEST = 3  # chunks of a part
 BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's programs, parts that it reads at a time
-MOVED = 1024  # values of a step, or doubled, for one program
+MOVED = 1024  # values of a step, activated or doubled, for one program
+FEW_REGISTERS = {"leaky_relu"}  # what a product can compute along; with others a processor has room for fewer tiles
 LARGEST = 2**31  # values that the kernel cannot count any more
 MOST_TILES = 65_535  # side by side
 DOUBLED_TAPS = (3, 3)  # of convolutions that run on images as they were before they were doubled
@@ -45,20 +44,12 @@ class Call(NamedTuple):
         return _outcome(self.x.shape, self.weight.shape, self.stride, self.padding, self.scale)
 
     @property
-    def is_flat(self) -> bool:
-        """Images of one pixel, seen once: a row of x makes a row of the outcome."""
-        return self.x.shape[1:3] == self.outcome[1:3] == (1, 1) and self.weight.shape[2:] in ((), (1, 1))
-
-    @property
     def can_be_counted(self) -> bool:
-        outcome = self.outcome
-        values = max(self.x.numel(), math.prod(outcome), filled_size(self.weight, self.scale))
-        return min(outcome) > 0 and values < LARGEST and -(-outcome[3] // NARROW) * self.phases <= MOST_TILES
+        values, tiles = _most(self.outcome, self.x.shape, self.weight.shape, self.scale)
+        return min(self.outcome) > 0 and values < LARGEST and tiles <= MOST_TILES
 
-    @property
-    def phases(self) -> int:
-        """Kinds of pixels of the outcome: the four that a doubled pixel becomes have different taps."""
-        return self.scale**2
+    def plan(self, processors: int) -> Plan:
+        return _plan(self.outcome, self.x.shape, self.weight.shape, self.stride, self.padding, self.scale, processors)
 
 
 @lru_cache(4096)
@@ -79,10 +70,14 @@ class Packed(NamedTuple):
     rest: Tensor
 
 
-class Tiling(NamedTuple):
-    columns: int  # of a tile
-    chunks_each: int  # of a part of the sum
+class Plan(NamedTuple):
+    """How a product is cut up, and what the kernel is told of it."""
+
+    tile: Tile
     parts: int
+    grid: tuple[int, int, int]
+    numbers: tuple[int, ...]
+    is_flat: bool
 
 
 class Activation(NamedTuple):
@@ -99,16 +94,16 @@ class Outcome(NamedTuple):
     activated: Tensor | None
 
 
-def filled_size(weight: Tensor, scale: int = 1) -> int:
+def filled_size(weight: torch.Size, scale: int = 1) -> int:
     """Values of a weight whose channels are filled up to whole chunks; for doubled images with four times four taps."""
-    columns, channels, *taps = weight.shape
+    columns, channels, *taps = weight
     return columns * (16 if scale == 2 else math.prod(taps)) * -(-channels // CHUNK) * CHUNK
 
 
 def packed_bytes(weight: Tensor) -> int:
     """The memory that a weight takes at most: in two parts, and once more for doubled images if it may meet such."""
     scales = (1, 2) if weight.shape[2:] == DOUBLED_TAPS else (1,)
-    return 2 * weight.element_size() * sum(filled_size(weight, scale) for scale in scales)
+    return 2 * weight.element_size() * sum(filled_size(weight.shape, scale) for scale in scales)
 
 
 def state_of(weight: Tensor) -> tuple[int, int]:
@@ -166,13 +161,35 @@ def in_tf32(x: Tensor) -> Tensor:
     return (x.view(torch.int32) + 0x1000).bitwise_and_(-0x2000).view(torch.float32)
 
 
-def tiling(rows: int, columns: int, chunks: int, processors: int, phases: int = 1) -> Tiling:
-    """How wide tiles are, and into how many parts the sum is cut so that all processors have some."""
-    wide = WIDE if columns >= WIDE and rows > MANY_ROWS else NARROW if columns > 16 else 16
-    tiles = -(-rows // ROWS) * -(-columns // wide) * phases
-    parts = max(1, min(AT_ONCE[wide] * processors // tiles, chunks // SHORTEST))
-    each = -(-chunks // parts)
-    return Tiling(wide, each, -(-chunks // each))
+@lru_cache(4096)
+def _most(outcome: tuple[int, ...], x: torch.Size, weight: torch.Size, scale: int) -> tuple[int, int]:
+    """Values in one place, and tiles side by side."""
+    values = max(math.prod(x), math.prod(outcome), filled_size(weight, scale))
+    return values, -(-outcome[3] // SMALL.columns) * phases(scale)
+
+
+@lru_cache(4096)
+def _plan(
+    outcome: tuple[int, int, int, int], x: torch.Size, weight: torch.Size, stride: int, padding: tuple[int, int],
+    scale: int, processors: int,
+) -> Plan:  # fmt: skip
+    count, down, across, columns = outcome
+    _, height, width, channels = x
+    taps_down, taps_across = (2, 2) if scale == 2 else weight[2:] or (1, 1)
+    rows, chunks = count * down * across // phases(scale), taps_down * taps_across * -(-channels // CHUNK)
+    tile, each, parts = tiling(rows, columns, chunks, processors, phases(scale))
+    grid = (-(-rows // tile.rows), -(-columns // tile.columns) * phases(scale), parts)
+    numbers = (
+        rows, columns, channels, height, width, down // scale, across // scale, taps_across, stride, *padding, scale,
+        chunks, each,
+    )  # fmt: skip
+    is_flat = height == width == down == across == taps_down == taps_across == 1  # a row of x makes one of the outcome
+    return Plan(tile, parts, grid, numbers, is_flat)
+
+
+def phases(scale: int) -> int:
+    """Kinds of pixels of the outcome: the four that a doubled pixel becomes have different taps."""
+    return scale**2
 
 
 def processors_of(device: torch.device) -> int:
@@ -181,31 +198,32 @@ def processors_of(device: torch.device) -> int:
 
 def run_kernel(call: Call, layer: Packed, processors: int, activation: Activation | None = None) -> Outcome:
     """What comes out of a call whose values lie one after another, and of an activation after it."""
-    from recollect.recovery.kernels import add_up, product
+    from recollect.recovery.kernels import activate_all, add_up, product
 
-    x, _, bias, stride, padding, scale = call
-    _, height, width, channels = x.shape
-    taps_down, taps_across, filled = layer.upper.shape[1:]
-    count, down, across, columns = call.outcome
-    rows, chunks = count * down * across // call.phases, taps_down * taps_across * filled // CHUNK
-    wide, each, parts = tiling(rows, columns, chunks, processors, call.phases)
-    sums = x.new_empty(parts, count, down, across, columns)
-    activated = torch.empty_like(sums[0]) if activation else None
+    x, outcome, (tile, parts, grid, numbers, is_flat) = call.x, call.outcome, call.plan(processors)
+    out = x.new_empty(outcome)
+    sums = out if parts == 1 else x.new_empty(parts, *outcome)
+    activated = x.new_empty(outcome) if activation else None
     name, slope = activation or (None, 0.0)
     along = (sums if activated is None else activated, slope)
-    with torch.cuda.device(x.device):
-        product[-(-rows // ROWS), -(-columns // wide) * call.phases, parts](
-            x, layer.upper, layer.rest, bias, sums, *along, rows, columns, channels, height, width, down // scale,
-            across // scale, taps_across, stride, *padding, scale, chunks, each, ROWS=ROWS, COLUMNS=wide, CHUNK=CHUNK,
-            FLAT=call.is_flat, ACTIVATION=name if parts == 1 else None, num_stages=3,
+    at_once = name if parts == 1 and name in FEW_REGISTERS else None
+    with _current(x.device):
+        product[grid](
+            x, layer.upper, layer.rest, call.bias, sums, *along, *numbers, ROWS=tile.rows, COLUMNS=tile.columns,
+            CHUNK=CHUNK, FLAT=is_flat, ACTIVATION=at_once, num_stages=3, num_warps=tile.warps,
         )  # fmt: skip
-        if parts == 1:
-            return Outcome(sums[0], activated)
-        out = torch.empty_like(sums[0])
-        add_up[(-(-out.numel() // BLOCK),)](
-            sums, out, *along, out.numel(), parts, BLOCK=BLOCK, TOGETHER=TOGETHER, ACTIVATION=name
-        )
+        if parts > 1:
+            add_up[(-(-out.numel() // BLOCK),)](
+                sums, out, *along, out.numel(), parts, BLOCK=BLOCK, TOGETHER=TOGETHER, ACTIVATION=name
+            )
+        elif name != at_once:
+            activate_all[(-(-out.numel() // MOVED),)](out, *along, out.numel(), BLOCK=MOVED, ACTIVATION=name)
     return Outcome(out, activated)
+
+
+def _current(device: torch.device) -> AbstractContextManager[Any]:
+    """Inside, kernels are launched on this device."""
+    return nullcontext() if torch.cuda.current_device() == device.index else torch.cuda.device(device)
 
 
 def double(x: Tensor) -> Tensor:
@@ -214,7 +232,7 @@ def double(x: Tensor) -> Tensor:
 
     count, channels, height, width = x.shape
     out = x.new_empty(count, 2 * height, 2 * width, channels)
-    with torch.cuda.device(x.device):
+    with _current(x.device):
         twice[(-(-out.numel() // MOVED),)](x, out, out.numel(), width, channels, BLOCK=MOVED)
     return out.permute(0, 3, 1, 2)
 
@@ -223,5 +241,5 @@ def move(w: Tensor, v: Tensor, of_y: Tensor, of_w: Tensor) -> None:
     """w <- of_y + (1 - 2 of_w) v + of_w w, in one pass; all but v lie one value after another."""
     from recollect.recovery.kernels import next_point
 
-    with torch.cuda.device(w.device):
+    with _current(w.device):
         next_point[(-(-w.numel() // MOVED),)](w, as_it_lies(v), of_y, of_w, w.numel(), BLOCK=MOVED)

@@ -6,17 +6,17 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from recollect.errors import InputError
 from recollect.precision import apply_checked, as_judged, check_dtype, checked, device_of, module_of, weights_of
+from recollect.recovery.graph_memory import GraphMemory
 from recollect.recovery.look import Look, look_at
 from recollect.recovery.memory import free_memory, held
 from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
-from recollect.recovery.products import ROWS
+from recollect.recovery.tiles import ROWS
 from recollect.recovery.values import per_image
 
 Autoencoder = Callable[[Tensor], Tensor]
@@ -31,14 +31,15 @@ note = logging.getLogger(__name__).info
 
 
 class Ready:
-    """An autoencoder fit for a solver: its device and working-set size are known, its output is checked."""
+    """An autoencoder fit for a solver: its device and working-set size are known, its output is checked. Images come
+    from `home`, and what becomes of them goes back there."""
 
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None, kernels: bool = True) -> None:
-        self._f = f
-        self.device = device_of(f, otherwise=y.device)
+        self._f, self._modules = f, _modules(f)
+        self.device, self.home = device_of(f, otherwise=y.device), y.device
         self._first = y[: min(FEW, chunk or FEW)].to(self.device)
         self._peak_of_one = 0  # bytes, where a GPU has been watched
-        self._products = _products_for(f, self.device) if kernels else nullcontext()
+        self._products = own_products(self._modules, self.device) if kernels and self._runs_as_python else nullcontext()
         if self._too_few(y):
             self._products = nullcontext()
         if self.runs_kernels:
@@ -66,7 +67,12 @@ class Ready:
 
     @property
     def _has_convolutions(self) -> bool:
-        return any(isinstance(m, nn.Conv2d) for m in _modules(self._f))
+        return any(isinstance(m, nn.Conv2d) for m in self._modules)
+
+    @property
+    def _runs_as_python(self) -> bool:
+        """A module that is neither compiled nor scripted."""
+        return bool(self._modules) and not any(_is_compiled(m) for m in self._modules)
 
     @property
     def runs_kernels(self) -> bool:
@@ -88,7 +94,8 @@ class Ready:
         are to do the same, with three of its own; none if it takes neither: its own trouble, which comes up again."""
         own = self._first[: FEW - 1 if self.runs_kernels else 0]
         with suppress(Exception), self._watching():
-            return look_at(self._f, torch.cat([own, _values_in_and_out_of_range(self._first[:1])]))
+            images = torch.cat([own, _values_in_and_out_of_range(self._first[:1])])
+            return look_at(self._f, images, may_wait=not self.is_known_code)
         if self.runs_kernels or self.device.type == "cuda":  # else nothing is asked of it but what this leaves open
             with suppress(Exception), self._watching():
                 return look_at(self._f, self._first)._replace(changes_input=True)
@@ -141,9 +148,9 @@ class Ready:
     def capturable(self) -> bool:
         """Whether a CUDA graph of it may be tried: a plain module on one GPU that nothing listens to, and that does not
         wait for it."""
-        if self.device.type != "cuda" or not _runs_as_python(self._f):
+        if self.device.type != "cuda" or not self._runs_as_python:
             return False
-        listened_to = any(m._forward_hooks or m._forward_pre_hooks for m in _modules(self._f))
+        listened_to = any(m._forward_hooks or m._forward_pre_hooks for m in self._modules)
         if listened_to or {weights.device for weights in weights_of(self._f)} != {self.device}:
             return False
         if self._look and self._look.waits:
@@ -151,11 +158,20 @@ class Ready:
             return False
         return True
 
-    @property
+    @cached_property
     def is_known_code(self) -> bool:
-        """Made of PyTorch's modules and ours alone, which keep nothing of what they compute: the very first call with
-        images of some number may be one that is captured."""
-        return all(_is_known(m) for m in _modules(self._f))
+        """Made of PyTorch's modules and ours alone, which keep nothing of what they compute and do not wait for a GPU:
+        the very first call with images of some number may be one that is captured."""
+        return bool(self._modules) and all(_is_known(m) for m in self._modules)
+
+    @cached_property
+    def graph_memory(self) -> GraphMemory:
+        return GraphMemory.take(self.device)
+
+    def done(self) -> None:
+        """Nothing is at work any more."""
+        if "graph_memory" in vars(self):
+            self.graph_memory.give_back()
 
     def _choose_chunk(self, y: Tensor) -> int:
         """As many images as surely fit, from the free memory and what one image is seen to need."""
@@ -183,22 +199,14 @@ def ready(f: Autoencoder, y: Tensor, chunk: int | None, kernels: bool = True) ->
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), as_judged(f):
-        yield Ready(f, y, chunk, kernels)
+        yield (settled := Ready(f, y, chunk, kernels))
+        settled.done()
 
 
 def products_of(f: Autoencoder, images: Tensor) -> str:
     """How a recovery of these images, or of many like them, computes the products in f, for records."""
     with ready(f, images, 1) as settled:
         return settled.products
-
-
-def _products_for(f: Autoencoder, device: torch.device) -> AbstractContextManager[Any]:
-    return own_products(_modules(f), device) if _runs_as_python(f) else nullcontext()
-
-
-def _runs_as_python(f: Autoencoder) -> bool:
-    """A module that is neither compiled nor scripted."""
-    return bool(_modules(f)) and not any(_is_compiled(m) for m in _modules(f))
 
 
 def _is_compiled(module: nn.Module) -> bool:

@@ -26,7 +26,7 @@ class InWork(Recovery):
     @classmethod
     def begin(cls, y: Tensor, theta: Degradation | None, some: slice, device: torch.device) -> InWork:
         """Images `some` of y on the device, with y as the first estimate and nothing done yet."""
-        index = moved(torch.arange(len(y))[some], device)
+        index = torch.arange(*some.indices(len(y)), device=device)
         nothing = torch.zeros_like(index)
         theta = None if theta is None else theta.to(device)
         return InWork(moved(y[some], device), theta, nothing, nothing, nothing + Stop.RUNNING, index)
@@ -43,10 +43,10 @@ def work_through(
     trace: Trace | None,
     progress: Progress | None,
 ) -> Recovery:
-    """Step images until each has stopped, at most `f.chunk` in work: finished ones leave, others take their places."""
+    """Step images until each has stopped, at most `f.chunk` in work: finished ones go home, others come in."""
     done = 0
     active: State | None = None
-    leaving: Leaving[Recovery] = Leaving(count, f.device, f.chunk)
+    leaving: Leaving[Recovery] = Leaving(count, f.device, f.chunk, f.home)
     with leaving, Entrance(count, f.chunk, enter, ahead=f.device.type == "cuda", device=f.device) as entrance:
         while done < count:
             newcomers = entrance.take(f.chunk - (len(active) if active else 0))
@@ -58,13 +58,13 @@ def work_through(
             running = on_host(active.stop) == Stop.RUNNING  # here the host waits for the device
             if running.all():
                 continue
-            gone = active[_places(~running, f.device)]
+            gone = active[_places(~running, f.device)] if running.any() else active
             leaving.put(gone.index, Recovery(**{r.name: getattr(gone, r.name) for r in fields(Recovery)}))
             done += len(gone)
             active = active[_places(running, f.device)] if running.any() else None
             if progress:
                 progress(done, count)
-        return leaving.all()
+        return leaving.all().to(f.home)
 
 
 def _places(flags: Tensor, device: torch.device) -> Tensor:

@@ -31,7 +31,8 @@ class ErasureSteps:
         self._f, self._gamma, self._steps = f, gamma, steps
         self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
         self._buffers, self._most, self._in_one_pass = [torch.empty(0)], 0, False
-        self._graphs = Graphs(f.device, f.batch_unit, f.is_known_code) if steps >= FEWEST and f.capturable else None
+        captures = steps >= FEWEST and f.capturable
+        self._graphs = Graphs(f.graph_memory, f.batch_unit, f.is_known_code) if captures else None
 
     def __call__(self, y: Tensor, theta: Erasure) -> Tensor:
         copies = self._copies = self._copies or self._f.changes_input

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import cache
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -24,7 +25,7 @@ from recollect.recovery.products import (
 )
 
 FEWEST_CHANNELS = 16  # fewer leave most of a chunk empty: the library is as fast
-TRIED = [(84, 8), (84, 48), (378, 128)]  # rows and columns of first products: one for each width of a tile
+TRIED = [(84, 8), (84, 48), (378, 48), (378, 128)]  # rows and columns of first products: one for each kind of tile
 
 note = logging.getLogger(__name__).info
 
@@ -66,12 +67,13 @@ def _kernel_works(device: torch.device, spatial: bool) -> bool:
         return False
 
     def first_products() -> bool:  # fail without triton or a compiler, or with a version of either that cannot
-        return all(_is_right(device, rows, columns, spatial) for rows, columns in TRIED) and _moves(device)
+        cuts = product(TRIED, (1, processors_of(device)))  # as for one processor, in whole sums, and in parts for all
+        return all(_is_right(device, *shape, spatial, processors) for shape, processors in cuts) and _moves(device)
 
     return are_right("the kernel", first_products, note)
 
 
-def _is_right(device: torch.device, rows: int, columns: int, spatial: bool) -> bool:
+def _is_right(device: torch.device, rows: int, columns: int, spatial: bool, processors: int) -> bool:
     """Whether a first product has the errors of float32: ten times as large they would be TF32's, or a slip."""
     generator = torch.Generator(device).manual_seed(0)
     of_x, taps = ((rows // 42, 6, 7, 48), (3, 3)) if spatial else ((rows, 1, 1, 48), (1, 1))
@@ -80,7 +82,7 @@ def _is_right(device: torch.device, rows: int, columns: int, spatial: bool) -> b
         for shape in (of_x, (columns, 48, *taps), (columns,))
     )
     padding = (taps[0] // 2, taps[1] // 2)
-    out = run_kernel(Call(x, weight, bias, padding=padding), pack(weight), processors_of(device)).values
+    out = run_kernel(Call(x, weight, bias, padding=padding), pack(weight), processors).values
     exact = functional.conv2d(x.permute(0, 3, 1, 2).double(), weight.double(), bias.double(), padding=padding)
     return bool((out.permute(0, 3, 1, 2) - exact).abs().max() < 1e-6 * exact.abs().max())
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
 from recollect.degradation import all_erased
 from recollect.recovery import graphs
+from recollect.recovery.graph_memory import GraphMemory
 from recollect.recovery.graphs import Graphs
 
 gpu = pytest.mark.gpu
@@ -84,7 +85,7 @@ def test_blind_with_batches_that_shrink_and_are_filled_up(chunk: int | None) -> 
 @gpu
 @pytest.mark.parametrize("unit", [8, 64])
 def test_sizes_are_few_and_close(unit: int) -> None:
-    graphs = Graphs(torch.device("cuda", 0), unit)
+    graphs = Graphs(GraphMemory(torch.device("cuda", 0)), unit)
     for n in range(1, 5000):
         assert n <= graphs.size_for(n) <= max(n + unit - 1, n * 17 // 16)
     assert len({graphs.size_for(n) for n in range(1, 4097)}) < 120
@@ -223,7 +224,7 @@ class Counted:
 @gpu
 @pytest.mark.parametrize(("known", "calls"), [(True, 2), (False, 3)])
 def test_only_a_known_step_is_captured_before_it_has_run(known: bool, calls: int) -> None:
-    step, graphs = Counted(8), Graphs(torch.device("cuda", 0), known=known)
+    step, graphs = Counted(8), Graphs(GraphMemory(torch.device("cuda", 0)), known=known)
     assert graphs.run(step, step.rows, 6) == 6
     assert step.calls == calls  # a capture and one to compare with, or one more before
     assert torch.equal(step.rows, torch.full_like(step.rows, 0.5**6))
@@ -232,7 +233,7 @@ def test_only_a_known_step_is_captured_before_it_has_run(known: bool, calls: int
 @gpu
 def test_a_known_step_that_needs_a_first_run_gets_one() -> None:
     step = Counted(8, lambda call: RuntimeError("not set up") if call == 1 else None)
-    graphs = Graphs(torch.device("cuda", 0), known=True)
+    graphs = Graphs(GraphMemory(torch.device("cuda", 0)), known=True)
     assert graphs.run(step, step.rows, 6) == 6
     assert torch.equal(step.rows, torch.full_like(step.rows, 0.5**6))
     assert graphs.once_more(8) is not None
@@ -244,7 +245,7 @@ def test_where_a_step_fails_beside_its_graph_nothing_was_done(failing: int, capl
     """As for want of memory: an eager step, the capture, or the one that is compared."""
     caplog.set_level(logging.INFO, logger="recollect.recovery")
     step = Counted(8, lambda call: torch.cuda.OutOfMemoryError("no room") if call == failing else None)
-    graphs = Graphs(torch.device("cuda", 0))
+    graphs = Graphs(GraphMemory(torch.device("cuda", 0)))
     assert graphs.run(step, step.rows, 6) == 0
     assert torch.equal(step.rows, torch.ones_like(step.rows))
     assert "capturing it failed (no room)" in caplog.text
@@ -253,7 +254,7 @@ def test_where_a_step_fails_beside_its_graph_nothing_was_done(failing: int, capl
 
 @gpu
 def test_a_graph_that_is_not_kept_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    large, small, graphs_of = Counted(64), Counted(8), Graphs(torch.device("cuda", 0), known=True)
+    large, small, graphs_of = Counted(64), Counted(8), Graphs(GraphMemory(torch.device("cuda", 0)), known=True)
     monkeypatch.setattr(graphs, "LAUNCHING", float("inf"))
     assert 2 <= graphs_of.run(large, large.rows, 6) <= 6
     assert graphs_of.once_more(64) is None

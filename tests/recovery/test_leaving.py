@@ -87,3 +87,14 @@ def test_a_failure_on_the_way_is_heard(device: str) -> None:
 
     with pytest.raises(IndexError):
         put_where_no_place_is()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_rows_that_are_at_home_stay_there(device: str) -> None:
+    order = torch.randperm(50, generator=torch.Generator().manual_seed(1)).to(device)
+    with Leaving[Rows](50, order.device, home=order.device) as leaving:
+        for index in order.split(20):
+            leaving.put(index, rows_of(index))
+        done = leaving.all()
+    assert done.image.device == order.device
+    assert torch.equal(done.image, rows_of(torch.arange(50)).image.to(device))

@@ -6,16 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.recovery.products import (
-    AT_ONCE,
     CHUNK,
-    ROWS,
-    SHORTEST,
     Call,
     are_right,
     filled_size,
     in_tf32,
     pack,
-    tiling,
 )
 
 PROCESSORS = 132
@@ -37,29 +33,13 @@ def test_a_packed_weight_is_the_weight(columns: int, channels: int, taps: tuple[
     weight = torch.randn(columns, channels, *(taps or ()), generator=torch.Generator().manual_seed(channels))
     packed = pack(weight)
     assert packed.upper.shape[3] % CHUNK == 0
-    assert packed.upper.numel() == filled_size(weight)
+    assert packed.upper.numel() == filled_size(weight.shape)
     for part in packed[:2]:
         assert not (part.view(torch.int32) & 0x1FFF).any()  # both in TF32
     whole = (packed.upper.double() + packed.rest.double()).permute(0, 3, 1, 2)
     expected = (weight if taps else weight[:, :, None, None]).double()
     assert bool(((whole[:, :channels] - expected).abs() <= 2**-23 * expected.abs()).all())
     assert not whole[:, channels:].any()
-
-
-@given(rows=st.integers(1, 10**6), columns=st.integers(1, 30_000), chunks=st.integers(1, 1000))
-def test_parts_cover_the_sum_and_can_be_counted(rows: int, columns: int, chunks: int) -> None:
-    wide, each, parts = tiling(rows, columns, chunks, PROCESSORS)
-    assert (parts - 1) * each < chunks <= parts * each
-    if parts > 1:
-        assert each >= SHORTEST
-        assert parts * -(-rows // ROWS) * -(-columns // wide) <= AT_ONCE[wide] * PROCESSORS
-
-
-def test_few_images_get_parts_and_many_wide_tiles() -> None:
-    assert tiling(64, 1024, 12288 // CHUNK, PROCESSORS) == (64, 16, 24)
-    assert tiling(512, 1024, 1024 // CHUNK, PROCESSORS) == (128, 8, 4)
-    assert tiling(4096, 1024, 12288 // CHUNK, PROCESSORS) == (128, 384, 1)
-    assert tiling(1024, 3, 18, PROCESSORS) == (16, 3, 6)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +53,7 @@ def test_few_images_get_parts_and_many_wide_tiles() -> None:
     ],
 )
 def test_rows_of_x_make_rows_of_the_outcome(x: tuple, weight: tuple, padding: tuple, flat: bool) -> None:
-    assert Call(torch.rand(x), torch.rand(weight), None, padding=padding).is_flat is flat
+    assert Call(torch.rand(x), torch.rand(weight), None, padding=padding).plan(PROCESSORS).is_flat is flat
 
 
 def test_kernels_are_had_where_first_products_are_right() -> None:

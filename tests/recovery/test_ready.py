@@ -62,7 +62,7 @@ class Drawing(nn.Module):
 
 
 def made_ready(f: nn.Module, y: Tensor, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(ready, "_products_for", lambda f, device: on_a_cpu(*f.modules()))
+    monkeypatch.setattr(ready, "own_products", lambda modules, device: on_a_cpu(*modules))
     with ready.ready(f, y, 4) as made:
         return made
 
