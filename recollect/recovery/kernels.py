@@ -1,4 +1,4 @@
-"""Kernels for a GPU: the product of a layer, images doubled, and what ADMM does between two calls of a network.
+"""Kernels for a GPU: the product of a layer, images doubled and halved, and what ADMM does between two calls of f.
 
 The product is that of linear layers, and of convolutions as products with shifted images. Each factor is the sum of two
 TF32 numbers, and the product of the two small ones is left out: that and what the two cannot hold is about twice what
@@ -31,7 +31,7 @@ def product(
     x,  # images x height x width x channels
     weight,  # phases x columns x taps x channels, these filled up with zeros to whole chunks: what TF32 holds of it
     weight_rest,  # what is left
-    bias,
+    bias,  # or None
     out,  # parts x pixels x columns
     activated,  # as `out`, after the activation
     slope,  # of a leaky ReLU
@@ -72,8 +72,9 @@ def product(
         pixel_of_out = ((line * scale + phase_down) * rows_across + row_across) * scale + phase_across
         chunks_a_tap = (channels + CHUNK - 1) // CHUNK
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
-    if part == 0:
-        total += tl.load(bias + column, mask=column < columns, other=0.0)[None, :]
+    if bias is not None:  # noqa: SIM102  # known when compiled, unlike the other
+        if part == 0:
+            total += tl.load(bias + column, mask=column < columns, other=0.0)[None, :]
     for chunk in range(part * chunks_each, tl.minimum((part + 1) * chunks_each, chunks)):
         inside, pixel = row < rows, row
         channel = chunk * CHUNK + term
@@ -141,3 +142,91 @@ def twice(x, out, size, width, channels, BLOCK: tl.constexpr):
     line, across = pixel // (2 * width), pixel % (2 * width)
     values = tl.load(x + (line // 2 * width + across // 2) * channels + channel, mask=place < size)
     tl.store(out + place, values, mask=place < size)
+
+
+@triton.jit
+def largest_of_four(x, out, size, height, width, channels, BLOCK: tl.constexpr):
+    """Of each two by two pixels of x, images x height x width x channels, as PyTorch takes it: the first of equal ones,
+    and what is no number if there is such."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    known = place < size
+    channel, pixel = place % channels, place // channels
+    line, across = pixel // (width // 2), pixel % (width // 2)
+    top = line // (height // 2) * height + line % (height // 2) * 2
+    corner = x + (top * width + across * 2) * channels + channel
+    largest = tl.load(corner, mask=known)
+    for other in tl.static_range(1, 4):
+        value = tl.load(corner + (other // 2 * width + other % 2) * channels, mask=known)
+        largest = tl.where((value > largest) | (value != value), value, largest)
+    tl.store(out + place, largest, mask=known)
+
+
+@triton.jit(do_not_specialize=VARYING)
+def spread_taps(
+    x,  # images x height x width x channels, with these strides
+    out,  # pixels of the outcome x terms: every tap's channels, filled up with zeros
+    size,
+    rows_down,
+    rows_across,
+    height,
+    width,
+    channels,
+    terms,
+    taps_across,
+    stride,
+    padding_down,
+    padding_across,
+    to_image,
+    to_line,
+    to_pixel,
+    to_channel,
+    TERMS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """What all taps see, side by side."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    term, row = place % TERMS, place // TERMS
+    tap, channel = term // channels, term % channels
+    line, row_across = row // rows_across, row % rows_across
+    down = line % rows_down * stride - padding_down + tap // taps_across
+    across = row_across * stride - padding_across + tap % taps_across
+    inside = (term < terms) & (down >= 0) & (down < height) & (across >= 0) & (across < width)
+    there = line // rows_down * to_image + down * to_line + across * to_pixel + channel * to_channel
+    tl.store(out + place, tl.load(x + there, mask=inside & (place < size), other=0.0), mask=place < size)
+
+
+@triton.jit(do_not_specialize=VARYING)
+def gather_taps(
+    products,  # images x height x width x every tap's columns, and more
+    bias,
+    out,  # images x down x across x columns
+    activated,  # as `out`, after the activation
+    slope,
+    size,
+    rows_down,
+    rows_across,
+    height,
+    width,
+    columns,
+    of_a_pixel,  # products
+    padding_down,
+    padding_across,
+    TAPS_DOWN: tl.constexpr,
+    TAPS_ACROSS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ACTIVATION: tl.constexpr,
+):
+    """The sum over the taps, in order, of their products with the pixels that they see."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column, row = place % columns, place // columns
+    line, row_across = row // rows_across, row % rows_across
+    first, top, left = line // rows_down * height, line % rows_down - padding_down, row_across - padding_across
+    total = tl.load(bias + column, mask=place < size, other=0.0)
+    for tap in tl.static_range(TAPS_DOWN * TAPS_ACROSS):
+        down, across = top + tap // TAPS_ACROSS, left + tap % TAPS_ACROSS
+        inside = (place < size) & (down >= 0) & (down < height) & (across >= 0) & (across < width)
+        there = ((first + down) * width + across) * of_a_pixel + tap * columns + column
+        total += tl.load(products + there, mask=inside, other=0.0)
+    tl.store(out + place, total, mask=place < size)
+    if ACTIVATION is not None:
+        tl.store(activated + place, activate(total, slope, ACTIVATION), mask=place < size)

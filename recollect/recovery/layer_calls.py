@@ -1,5 +1,5 @@
-"""Calls of PyTorch's functions that our kernels can do: layers, activations and doubling, as the modules of `nn` call
-them."""
+"""Calls of PyTorch's functions that our kernels can do: layers, activations, doubling and halving, as the modules of
+`nn` call them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from recollect.recovery.products import DOUBLED_TAPS, Activation, Call
+from recollect.recovery.packing import may_be_doubled
+from recollect.recovery.products import Activation, Call
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Call | None:
@@ -66,9 +67,25 @@ def doubles(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> 
     return twice and nearest and all(kwargs.get(name, usual) is usual for name, usual in OTHERWISE_USUAL.items())
 
 
+HALVING = {
+    "stride": (None, 2, (2, 2)),
+    "padding": (0, (0, 0)),
+    "dilation": (1, (1, 1)),
+    "ceil_mode": (False,),
+    "return_indices": (False,),
+}
+
+
+def halves(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> bool:
+    """A call of `functional.max_pool2d` for the largest of each two by two pixels, as `nn.MaxPool2d` makes it too."""
+    if func is not functional.max_pool2d or len(args) != 2 or args[1] not in (2, (2, 2)) or not kwargs:
+        return False
+    return kwargs.keys() == HALVING.keys() and all(kwargs[name] in usual for name, usual in HALVING.items())
+
+
 def on_halves(call: Call, halves: Tensor) -> Call | None:
     """A convolution of images that were doubled, on what they were before; nothing where it is not of three by three
     taps that see a pixel's neighbours."""
-    if call.weight.shape[2:] != DOUBLED_TAPS or call.stride != 1 or call.padding != (1, 1):
+    if not may_be_doubled(call.weight.shape) or call.stride != 1 or call.padding != (1, 1):
         return None
     return call._replace(x=halves.permute(0, 2, 3, 1), scale=2)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from recollect.recovery.packing import Way, as_it_lies
 from recollect.recovery.products import Activation, Call, Outcome, are_right
 
 FEWEST = 2**20  # values of a weight: with fewer, looking at each call takes what is gained
@@ -38,15 +39,18 @@ class OneDnn:
             return False
         return _works()
 
-    def pack(self, weight: Tensor, _scale: int) -> Tensor:
+    def pack(self, weight: Tensor, _way: Way) -> Tensor:
         return torch.ops.mkldnn._reorder_linear_weight(weight, ORDERED_FOR)
 
     def run(self, call: Call, packed: Tensor, _activation: Activation | None) -> Outcome:
-        rows = call.x.view(call.x.shape[0], -1)
+        rows = as_it_lies(call.x).view(call.x.shape[0], -1)
         out = torch.ops.mkldnn._linear_pointwise(rows, packed, call.bias, "none", [], "")
         return Outcome(out.view(call.outcome), None)
 
     def double(self, _maps: Tensor) -> None:
+        return None
+
+    def halve(self, _maps: Tensor) -> None:
         return None
 
 
@@ -68,6 +72,6 @@ def _is_right() -> bool:
     )
     kernels = OneDnn()
     with torch.no_grad():
-        out = kernels.run(Call(x, weight, bias), kernels.pack(weight, 1), None).values
+        out = kernels.run(Call(x, weight, bias), kernels.pack(weight, Way.PLAIN), None).values
     exact = functional.linear(x.double(), weight.double(), bias.double())
     return bool((out - exact).abs().max() < 1e-6 * exact.abs().max())

@@ -1,9 +1,5 @@
-"""Launching our kernels: a layer applied to images as one product on a GPU's tensor cores, also to images that are
-doubled first, and ADMM's step between two applications.
-
-How weights lie there, and what the kernels are told. Only how sums are taken differs from the library, and with it
-rounding.
-"""
+"""Launching our kernels: a layer applied to images by products on a GPU's tensor cores, images doubled and halved, and
+ADMM's step between two applications. Only how sums are taken differs from the library, and with it rounding."""
 
 from __future__ import annotations
 
@@ -15,17 +11,15 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
+from recollect.recovery.packing import CHUNK, Packed, Way, as_it_lies, packed_shape, way_of
 from recollect.recovery.tiles import SMALL, Tile, tiling
 
-CHUNK = 32  # terms that tensor cores add up, before float32 does
 BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's programs, parts that it reads at a time
-MOVED = 1024  # values of a step, activated or doubled, for one program
+MOVED, GATHERED = 1024, 256  # values of a step, activated, doubled or spread, for one program, and of gathered ones
 FEW_REGISTERS = {"leaky_relu"}  # what a product can compute along; with others a processor has room for fewer tiles
 LARGEST = 2**31  # values that the kernel cannot count any more
 MOST_TILES = 65_535  # side by side
-DOUBLED_TAPS = (3, 3)  # of convolutions that run on images as they were before they were doubled
 
 
 class Call(NamedTuple):
@@ -44,8 +38,12 @@ class Call(NamedTuple):
         return _outcome(self.x.shape, self.weight.shape, self.stride, self.padding, self.scale)
 
     @property
+    def way(self) -> Way:
+        return way_of(self.weight.shape, self.stride, self.scale)
+
+    @property
     def can_be_counted(self) -> bool:
-        values, tiles = _most(self.outcome, self.x.shape, self.weight.shape, self.scale)
+        values, tiles = _most(self.outcome, self.x.shape, self.weight.shape, self.way)
         return min(self.outcome) > 0 and values < LARGEST and tiles <= MOST_TILES
 
     def plan(self, processors: int) -> Plan:
@@ -60,14 +58,6 @@ def _outcome(
     down = (x[1] * scale + 2 * padding[0] - taps_down) // stride + 1
     across = (x[2] * scale + 2 * padding[1] - taps_across) // stride + 1
     return x[0], down, across, weight[0]
-
-
-class Packed(NamedTuple):
-    """A weight as the kernel reads it: columns x taps down x taps across x channels, these in whole chunks. For doubled
-    images the columns of each phase."""
-
-    upper: Tensor  # in TF32, and so is the rest
-    rest: Tensor
 
 
 class Plan(NamedTuple):
@@ -94,49 +84,6 @@ class Outcome(NamedTuple):
     activated: Tensor | None
 
 
-def filled_size(weight: torch.Size, scale: int = 1) -> int:
-    """Values of a weight whose channels are filled up to whole chunks; for doubled images with four times four taps."""
-    columns, channels, *taps = weight
-    return columns * (16 if scale == 2 else math.prod(taps)) * -(-channels // CHUNK) * CHUNK
-
-
-def packed_bytes(weight: Tensor) -> int:
-    """The memory that a weight takes at most: in two parts, and once more for doubled images if it may meet such."""
-    scales = (1, 2) if weight.shape[2:] == DOUBLED_TAPS else (1,)
-    return 2 * weight.element_size() * sum(filled_size(weight.shape, scale) for scale in scales)
-
-
-def state_of(weight: Tensor) -> tuple[int, int]:
-    """Its place in memory and its version, which tell whether it is still the same; in inference mode none is kept."""
-    return weight.data_ptr(), 0 if weight.is_inference() else weight._version
-
-
-def pack(weight: Tensor, scale: int = 1) -> Packed:
-    taps = weight if weight.ndim == 4 else weight[:, :, None, None]
-    if scale > 1:
-        taps = in_phases(taps)
-    values = as_it_lies(taps.permute(0, 2, 3, 1))
-    if missing := -weight.shape[1] % CHUNK:
-        values = functional.pad(values, (0, missing))
-    upper = in_tf32(values.float())
-    rest = in_tf32((values - upper).float())
-    return Packed(upper, rest.add_(values, alpha=0))  # what is no number stays so
-
-
-def in_phases(taps: Tensor) -> Tensor:
-    """Three by three taps on doubled images as two by two on the images themselves, for each of four phases: the upper
-    of two equal pixels has one tap on the pixel above and two on itself, the lower two on itself and one below."""
-    down = _halved(taps.double(), 2)
-    across = _halved(down, 4)  # both phases down x both across x columns x channels x two taps down x two across
-    return across.transpose(0, 1).flatten(0, 2)
-
-
-def _halved(taps: Tensor, along: int) -> Tensor:
-    """Both phases x taps, with two for three along this dimension."""
-    one, two, three = taps.unbind(along)
-    return torch.stack([torch.stack([one, two + three], along), torch.stack([one + two, three], along)])
-
-
 def are_right(kernels: str, first_products: Callable[[], bool], note: Callable[..., None]) -> bool:
     """Whether kernels of this name can be had, and first products by them are right; else a word says why not."""
     try:
@@ -151,21 +98,13 @@ def are_right(kernels: str, first_products: Callable[[], bool], note: Callable[.
     return right
 
 
-def as_it_lies(values: Tensor) -> Tensor:
-    """As they are, one after another: a negation may be pending."""
-    return values.resolve_neg().contiguous()
-
-
-def in_tf32(x: Tensor) -> Tensor:
-    """Numbers rounded to eleven bits, the nearest: what is left has twelve."""
-    return (x.view(torch.int32) + 0x1000).bitwise_and_(-0x2000).view(torch.float32)
-
-
 @lru_cache(4096)
-def _most(outcome: tuple[int, ...], x: torch.Size, weight: torch.Size, scale: int) -> tuple[int, int]:
+def _most(outcome: tuple[int, ...], x: torch.Size, weight: torch.Size, way: Way) -> tuple[int, int]:
     """Values in one place, and tiles side by side."""
-    values = max(math.prod(x), math.prod(outcome), filled_size(weight, scale))
-    return values, -(-outcome[3] // SMALL.columns) * phases(scale)
+    columns, *_, channels = packed = packed_shape(weight, way)
+    between = {Way.SPREAD: math.prod(outcome[:3]) * channels, Way.GATHERED: math.prod(x[:3]) * columns}.get(way, 0)
+    tiles = -(-outcome[3] // SMALL.columns) * (phases(2) if way is Way.DOUBLED else 1)
+    return max(math.prod(x), math.prod(outcome), math.prod(packed), between), tiles
 
 
 @lru_cache(4096)
@@ -197,7 +136,20 @@ def processors_of(device: torch.device) -> int:
 
 
 def run_kernel(call: Call, layer: Packed, processors: int, activation: Activation | None = None) -> Outcome:
-    """What comes out of a call whose values lie one after another, and of an activation after it."""
+    """What comes out of a call, and of an activation after it."""
+    if call.way is Way.SPREAD:
+        pixels = Call(spread(call), layer.upper[:, 0, 0], call.bias)
+        values, activated = multiply(pixels, layer, processors, activation)
+        return Outcome(values.view(call.outcome), None if activated is None else activated.view(call.outcome))
+    call = call._replace(x=as_it_lies(call.x))
+    if call.way is Way.GATHERED:
+        pixels = Call(call.x.view(-1, 1, 1, call.x.shape[3]), layer.upper[:, 0, 0], None)
+        return gather(call, multiply(pixels, layer, processors).values, activation)
+    return multiply(call, layer, processors, activation)
+
+
+def multiply(call: Call, layer: Packed, processors: int, activation: Activation | None = None) -> Outcome:
+    """One product. Values lie one after another."""
     from recollect.recovery.kernels import activate_all, add_up, product
 
     x, outcome, (tile, parts, grid, numbers, is_flat) = call.x, call.outcome, call.plan(processors)
@@ -221,6 +173,42 @@ def run_kernel(call: Call, layer: Packed, processors: int, activation: Activatio
     return Outcome(out, activated)
 
 
+def spread(call: Call) -> Tensor:
+    """What all taps see of the images, channel by channel, for every pixel of the outcome."""
+    from recollect.recovery.kernels import spread_taps
+
+    count, down, across, _ = call.outcome
+    taps, channels = call.weight.shape[2:], call.x.shape[3]
+    terms = packed_shape(call.weight.shape, Way.SPREAD)[3]
+    x = call.x.resolve_neg()
+    x = x if x.permute(0, 3, 1, 2).is_contiguous() else x.contiguous()  # as networks are given images, or as maps lie
+    out = x.new_empty(count * down * across, 1, 1, terms)
+    with _current(x.device):
+        spread_taps[(-(-out.numel() // MOVED),)](
+            x, out, out.numel(), down, across, *x.shape[1:3], channels, taps[0] * taps[1] * channels, taps[1],
+            call.stride, *call.padding, *x.stride(), TERMS=terms, BLOCK=MOVED,
+        )  # fmt: skip
+    return out
+
+
+def gather(call: Call, products: Tensor, activation: Activation | None) -> Outcome:
+    """The sum over all taps of their products with the pixels that they see."""
+    from recollect.recovery.kernels import gather_taps
+
+    _, down, across, columns = call.outcome
+    taps = call.weight.shape[2:]
+    out = call.x.new_empty(call.outcome)
+    activated = torch.empty_like(out) if activation else None
+    name, slope = activation or (None, 0.0)
+    with _current(out.device):
+        gather_taps[(-(-out.numel() // GATHERED),)](
+            products, call.bias, out, out if activated is None else activated, slope, out.numel(), down, across,
+            *call.x.shape[1:3], columns, products.shape[3], *call.padding, TAPS_DOWN=taps[0], TAPS_ACROSS=taps[1],
+            BLOCK=GATHERED, ACTIVATION=name,
+        )  # fmt: skip
+    return Outcome(out, activated)
+
+
 def _current(device: torch.device) -> AbstractContextManager[Any]:
     """Inside, kernels are launched on this device."""
     return nullcontext() if torch.cuda.current_device() == device.index else torch.cuda.device(device)
@@ -234,6 +222,19 @@ def double(x: Tensor) -> Tensor:
     out = x.new_empty(count, 2 * height, 2 * width, channels)
     with _current(x.device):
         twice[(-(-out.numel() // MOVED),)](x, out, out.numel(), width, channels, BLOCK=MOVED)
+    return out.permute(0, 3, 1, 2)
+
+
+def halve(x: Tensor) -> Tensor | None:
+    """The largest of each two by two pixels of feature maps, which lie channels last, before and after."""
+    count, channels, height, width = x.shape
+    if min(height, width) < 2:
+        return None
+    from recollect.recovery.kernels import largest_of_four
+
+    out = x.new_empty(count, height // 2, width // 2, channels)
+    with _current(x.device):
+        largest_of_four[(-(-out.numel() // MOVED),)](x, out, out.numel(), height, width, channels, BLOCK=MOVED)
     return out.permute(0, 3, 1, 2)
 
 

@@ -26,7 +26,8 @@ class Tile(NamedTuple):
         return -(-rows // self.rows) * -(-columns // self.columns) * phases
 
 
-SLIM, SMALL, TALL, WIDE = Tile(ROWS, 16, 4), Tile(ROWS, 64, 3), Tile(2 * ROWS, 64, 2), Tile(ROWS, 128, 2)
+SLIM, NARROW, SMALL = Tile(ROWS, 16, 4), Tile(ROWS, 32, 4), Tile(ROWS, 64, 3)
+TALL, WIDE = Tile(2 * ROWS, 64, 2), Tile(ROWS, 128, 2)
 TALL_TIME = 1.7  # of a small one's: half a tall one takes less, but they are shared out less evenly
 
 
@@ -53,8 +54,8 @@ def tiling(rows: int, columns: int, chunks: int, processors: int, phases: int = 
 
 
 def tile_for(rows: int, columns: int, processors: int, phases: int) -> Tile:
-    if columns <= SLIM.columns:
-        return SLIM
+    if columns <= NARROW.columns:
+        return SLIM if columns <= SLIM.columns else NARROW
     if rows <= MANY_ROWS:
         return SMALL
     if columns >= WIDE.columns:

@@ -7,8 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recollect.recovery.own_products import OwnProducts, weights_among
-from recollect.recovery.products import Activation, Call, Outcome, Packed, pack, packed_bytes
-from recollect.recovery.tensor_cores import FEWEST_CHANNELS
+from recollect.recovery.packing import Packed, Way, pack, packed_bytes
+from recollect.recovery.products import Activation, Call, Outcome
+from recollect.recovery.tensor_cores import TensorCores
 
 CPU = torch.device("cpu")
 
@@ -22,7 +23,7 @@ class ByHand:
     calls: ClassVar[list[Call]] = []
 
     def take(self, weight: Tensor) -> bool:
-        return weight.shape[1] >= FEWEST_CHANNELS
+        return TensorCores.take(self, weight)  # type: ignore[arg-type]
 
     def packed_bytes(self, weight: Tensor) -> int:
         return packed_bytes(weight)
@@ -30,8 +31,8 @@ class ByHand:
     def work_for(self, _weights: list[Tensor]) -> bool:
         return True
 
-    def pack(self, weight: Tensor, scale: int) -> Packed:
-        return pack(weight, scale)
+    def pack(self, weight: Tensor, way: Way) -> Packed:
+        return pack(weight, way)
 
     def run(self, call: Call, packed: Packed, activation: Activation | None) -> Outcome:
         self.calls.append(call)
@@ -40,15 +41,17 @@ class ByHand:
     def double(self, maps: Tensor) -> Tensor:
         return functional.interpolate(maps, scale_factor=2)
 
+    def halve(self, maps: Tensor) -> Tensor:
+        return functional.max_pool2d(maps, 2)
+
 
 def product(call: Call, layer: Packed, activation: Activation | None) -> Outcome:
-    """It is given values that lie one after another, and no more."""
     x, _, bias, stride, padding, scale = call
     assert bias is not None
-    for values in (x, bias, layer.upper, layer.rest):
+    for values in (bias, layer.upper, layer.rest):  # lie one after another
         assert values.is_contiguous()
         assert not values.is_neg()
-    whole = (layer.upper.double() + layer.rest.double()).permute(0, 3, 1, 2)[:, : x.shape[3]]
+    whole = unpacked(layer, call.weight.shape, call.way)
     out = convolve(x.permute(0, 3, 1, 2).double(), whole, bias.double(), stride, padding, scale)
     assert tuple(out.permute(0, 2, 3, 1).shape) == call.outcome
     values = out.permute(0, 2, 3, 1).float().contiguous()
@@ -57,6 +60,17 @@ def product(call: Call, layer: Packed, activation: Activation | None) -> Outcome
     if activation.name == "leaky_relu":
         return Outcome(values, torch.where(values > 0, values, values * activation.slope))
     return Outcome(values, torch.where(values > 20, values, values.exp().log1p()))
+
+
+def unpacked(layer: Packed, weight: torch.Size, way: Way) -> Tensor:
+    """Columns x channels x taps down x taps across; for doubled images the columns of each phase."""
+    columns, channels, down, across = (*weight, 1, 1)[:4]
+    whole = layer.upper.double() + layer.rest.double()
+    if way is Way.SPREAD:
+        whole = whole[:, 0, 0, : down * across * channels].view(columns, down, across, channels)
+    if way is Way.GATHERED:
+        whole = whole[: down * across * columns].view(down, across, columns, -1).permute(2, 0, 1, 3)
+    return whole.permute(0, 3, 1, 2)[:, :channels]
 
 
 def convolve(x: Tensor, taps: Tensor, bias: Tensor, stride: int, padding: tuple[int, int], scale: int) -> Tensor:

@@ -29,7 +29,7 @@ LEFT: dict[str, tuple[nn.Module, Tensor]] = {
     "a vector": (nn.Linear(40, 24), torch.rand(1, 40)),
     "no images": (nn.Linear(40, 24), torch.rand(0, 40)),
     "few channels": (nn.Linear(8, 24), torch.rand(9, 8)),
-    "few maps": (nn.Conv2d(3, 24, 3), torch.rand(2, 3, 6, 6)),
+    "few maps": (nn.Conv2d(1, 24, 3), torch.rand(2, 1, 6, 6)),
     "no batch": (nn.Conv2d(20, 24, 3), torch.rand(20, 6, 6)),
     "groups": (nn.Conv2d(32, 24, 3, groups=2), torch.rand(2, 32, 6, 6)),
     "dilated": (nn.Conv2d(32, 24, 3, dilation=2), torch.rand(2, 32, 6, 6)),

@@ -72,12 +72,32 @@ def test_convolutions_are_exact(count: int, settings: dict, channels: int, colum
     check_layer(nn.Conv2d(channels, columns, **settings), drawn(count, channels, 10, 12))
 
 
+@pytest.mark.parametrize("count", [1, 9, 200])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kernel_size": 3, "padding": 1},
+        {"kernel_size": 4, "padding": 1, "stride": 2},
+        {"kernel_size": (2, 4), "padding": (0, 3), "bias": False},
+        {"kernel_size": 3, "padding": 1, "padding_mode": "reflect"},
+    ],
+)
+@pytest.mark.parametrize(("channels", "columns"), [(3, 64), (4, 3), (64, 3), (40, 5)])
+def test_convolutions_of_few_channels_or_columns_are_exact(
+    count: int, settings: dict, channels: int, columns: int
+) -> None:
+    layer, x = nn.Conv2d(channels, columns, **settings), drawn(count, channels, 10, 12)
+    check_layer(layer, x)
+    check_layer(layer, x.to(memory_format=torch.channels_last))
+    check_layer(layer, drawn(count, channels, 10, 24)[..., ::2])
+
+
 @pytest.mark.parametrize(
     ("layer", "shape"),
     [
         (nn.Linear(64, 32), (1, 64)),  # a vector
         (nn.Linear(8, 32), (30, 8)),
-        (nn.Conv2d(3, 32, 3), (9, 3, 8, 8)),
+        (nn.Conv2d(1, 32, 3), (9, 1, 8, 8)),
         (nn.Conv2d(64, 64, 3, groups=2), (9, 64, 8, 8)),
         (nn.Conv2d(64, 64, 3, dilation=2), (9, 64, 8, 8)),
         (nn.Conv2d(64, 64, 3, padding="same"), (9, 64, 8, 8)),
