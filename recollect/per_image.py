@@ -73,4 +73,4 @@ def _join(rows: list[Any]) -> Any:
 
 
 def _room(rows: Tensor, count: int) -> Tensor:
-    return rows[:1].expand(count, *rows.shape[1:]).clone()
+    return rows[:1].expand(count, *rows.shape[1:]).clone(memory_format=torch.contiguous_format)

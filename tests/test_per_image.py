@@ -88,3 +88,10 @@ def test_room_for_fields_that_are_missing() -> None:
     room.put(torch.tensor([1, 0]), Outer(torch.tensor([1, 2]), None))
     assert room.number.tolist() == [2, 1]
     assert room.inner is None
+
+
+def test_room_lies_one_row_after_another_however_the_first_rows_lie() -> None:
+    maps = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    room = Inner(maps).room_for(6)
+    assert room.value.is_contiguous()
+    assert torch.equal(room.value[5], maps[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -61,10 +62,14 @@ class Scaling:
                 f"mean and std have {len(self.scale)} numbers, but the model works on tensors of shape "
                 f"{tuple(x.shape)}; give one number, or one a channel."
             )
-        scale, shift = (
-            torch.tensor(v, dtype=x.dtype, device=x.device).view(1, -1, 1, 1) for v in (self.scale, self.shift)
-        )
-        return scale, shift
+        return _of_channels(self.scale, x.dtype, x.device), _of_channels(self.shift, x.dtype, x.device)
+
+
+@lru_cache(64)
+@torch.inference_mode(False)
+def _of_channels(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Brought to a device once: a model that brings something at every call cannot be captured on a GPU."""
+    return torch.tensor(values, dtype=dtype, device=device).view(1, -1, 1, 1)
 
 
 def read_scaling(input_range: Numbers, mean: Numbers | None, std: Numbers | None) -> Scaling:

@@ -55,29 +55,28 @@ class GraphMemory:
         if self._keeper is None:
             self._keep()
         before = held(self.device).reserved
-        with capturing(graph, self._pool):
+        with _capturing(graph, self._pool):
             yield
-        self._bytes += held(self.device).reserved - before
+        self._bytes += max(0, held(self.device).reserved - before)  # about: other threads may have taken some too
 
     def _keep(self) -> None:
         """A small graph that stays: once all of a pool's graphs are gone, it takes no other."""
         self._pool, keeper = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
-        with torch.cuda.stream(side_streams(self.device).capturing), capturing(keeper, self._pool):
+        with torch.cuda.stream(side_streams(self.device).capturing), _capturing(keeper, self._pool):
             torch.zeros(1, device=self.device)
         self._keeper = keeper
 
     def clear_up(self) -> None:
         """After a capture that failed."""
-        with suppress(RuntimeError, AttributeError):  # before PyTorch 2.12 the allocator believes that it goes on
-            torch._C._cuda_endAllocateToPool(self.device.index, self._pool)
+        with suppress(RuntimeError, AttributeError, TypeError):  # none was there yet, or PyTorch has no such function
+            torch._C._cuda_endAllocateToPool(self.device.index, self._pool)  # before 2.12 it believes that it goes on
         self.renew()
         with suppress(RuntimeError):
             self._keep()  # random numbers work again once a capture has ended well
 
 
 @contextmanager
-def capturing(graph: torch.cuda.CUDAGraph, pool: Any) -> Iterator[None]:
-    """Inside, work of this thread is captured, with memory of this pool."""
+def _capturing(graph: torch.cuda.CUDAGraph, pool: Any) -> Iterator[None]:
     graph.capture_begin(pool, capture_error_mode="thread_local")
     try:
         yield

@@ -59,6 +59,7 @@ class Graphs:
     def forget(self) -> None:
         """Drop all graphs, for one because the buffers have moved."""
         self._graphs: dict[int, Captured] = {}  # in one memory: what one has returned is used before another runs
+        self._memory.trim()
 
     def run(self, step: Step, state: Tensor, times: int) -> int:
         """Take the steps that graphs can take; returns how many. `state` is what a step changes."""

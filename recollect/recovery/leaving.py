@@ -80,6 +80,6 @@ class Leaving(Generic[Rows]):
                 self._write(here[some], rows[some])
 
     def _write(self, index: Tensor, rows: Rows) -> None:
-        here = rows if self._stay else rows.on_host()  # which ends when they are there: till then their memory is kept
+        here = rows if self._stay else rows.on_host()  # ends when they are there: till then their memory is theirs
         self._outcome = here.room_for(self._count) if self._outcome is None else self._outcome
         self._outcome.put(index, here)

@@ -1,9 +1,9 @@
 """Float32 products of a network in kernels that are faster than PyTorch's choice and about as exact.
 
-On a GPU linear layers and convolutions run on tensor cores, and an activation that follows one is computed along with
-it. Where feature maps are doubled before a convolution, its taps meet each pixel up to four times: it runs on the maps
-as they were, with the taps added up, in less than half the products. Maps are also halved here, for speed alone. On a
-CPU linear layers run in oneDNN.
+On a GPU linear layers and convolutions run on tensor cores, and an activation that follows one comes along with it.
+Where feature maps are doubled before a convolution, its taps meet each pixel up to four times: it runs on the maps as
+they were, with the taps added up, in less than half the products. Maps are also halved here, for speed alone. On a CPU
+linear layers run in oneDNN.
 """
 
 from __future__ import annotations
@@ -106,8 +106,12 @@ def library_products() -> Iterator[None]:
 
 def weights_among(modules: Iterable[nn.Module], device: torch.device, kernels: Kernels) -> list[Tensor]:
     """Those of layers that the kernels take; not of parametrized ones, which make a weight when it is asked for."""
-    named = [m._parameters.get("weight") for m in modules if isinstance(m, (nn.Linear, nn.Conv2d))]
+    named = [m._parameters.get("weight") for m in modules if isinstance(m, nn.Linear) or _is_plain_convolution(m)]
     return [w for w in named if w is not None and is_plain(w, device) and kernels.take(w)]
+
+
+def _is_plain_convolution(module: nn.Module) -> bool:
+    return isinstance(module, nn.Conv2d) and module.groups == 1 and module.dilation == (1, 1)
 
 
 class Latest(NamedTuple):

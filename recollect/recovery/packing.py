@@ -65,7 +65,7 @@ def _filled(count: int) -> int:
 
 def packed_bytes(weight: Tensor) -> int:
     """The memory that a weight takes at most: in two parts, and once more for doubled images if it may meet such."""
-    values = max(math.prod(packed_shape(weight.shape, way_of(weight.shape, stride))) for stride in (1, 2))
+    values = math.prod(packed_shape(weight.shape, way_of(weight.shape)))  # with another stride no more
     if may_be_doubled(weight.shape):
         values += math.prod(packed_shape(weight.shape, Way.DOUBLED))
     return 2 * weight.element_size() * values

@@ -16,7 +16,7 @@ from recollect.recovery.packing import CHUNK, Packed, Way, as_it_lies, packed_sh
 from recollect.recovery.tiles import SMALL, Tile, tiling
 
 BLOCK, TOGETHER = 512, 4  # values that are added up by one of the kernel's programs, parts that it reads at a time
-MOVED, GATHERED = 1024, 256  # values of a step, activated, doubled or spread, for one program, and of gathered ones
+MOVED, GATHERED_BLOCK = 1024, 256  # values that one program moves or changes, and that it adds up of gathered ones
 FEW_REGISTERS = {"leaky_relu"}  # what a product can compute along; with others a processor has room for fewer tiles
 LARGEST = 2**31  # values that the kernel cannot count any more
 MOST_TILES = 65_535  # side by side
@@ -43,7 +43,7 @@ class Call(NamedTuple):
 
     @property
     def can_be_counted(self) -> bool:
-        values, tiles = _most(self.outcome, self.x.shape, self.weight.shape, self.way)
+        values, tiles = _most_values_and_tiles(self.outcome, self.x.shape, self.weight.shape, self.way)
         return min(self.outcome) > 0 and values < LARGEST and tiles <= MOST_TILES
 
     def plan(self, processors: int) -> Plan:
@@ -99,7 +99,7 @@ def are_right(kernels: str, first_products: Callable[[], bool], note: Callable[.
 
 
 @lru_cache(4096)
-def _most(outcome: tuple[int, ...], x: torch.Size, weight: torch.Size, way: Way) -> tuple[int, int]:
+def _most_values_and_tiles(outcome: tuple[int, ...], x: torch.Size, weight: torch.Size, way: Way) -> tuple[int, int]:
     """Values in one place, and tiles side by side."""
     columns, *_, channels = packed = packed_shape(weight, way)
     between = {Way.SPREAD: math.prod(outcome[:3]) * channels, Way.GATHERED: math.prod(x[:3]) * columns}.get(way, 0)
@@ -136,7 +136,8 @@ def processors_of(device: torch.device) -> int:
 
 
 def run_kernel(call: Call, layer: Packed, processors: int, activation: Activation | None = None) -> Outcome:
-    """What comes out of a call, and of an activation after it."""
+    """What comes out of a call, and of an activation after it. To spread or to gather is a linear layer's product with
+    the packed weight in place of its own, of which the shape alone is looked at."""
     if call.way is Way.SPREAD:
         pixels = Call(spread(call), layer.upper[:, 0, 0], call.bias)
         values, activated = multiply(pixels, layer, processors, activation)
@@ -201,10 +202,10 @@ def gather(call: Call, products: Tensor, activation: Activation | None) -> Outco
     activated = torch.empty_like(out) if activation else None
     name, slope = activation or (None, 0.0)
     with _current(out.device):
-        gather_taps[(-(-out.numel() // GATHERED),)](
+        gather_taps[(-(-out.numel() // GATHERED_BLOCK),)](
             products, call.bias, out, out if activated is None else activated, slope, out.numel(), down, across,
             *call.x.shape[1:3], columns, products.shape[3], *call.padding, TAPS_DOWN=taps[0], TAPS_ACROSS=taps[1],
-            BLOCK=GATHERED, ACTIVATION=name,
+            BLOCK=GATHERED_BLOCK, ACTIVATION=name,
         )  # fmt: skip
     return Outcome(out, activated)
 
@@ -226,7 +227,8 @@ def double(x: Tensor) -> Tensor:
 
 
 def halve(x: Tensor) -> Tensor | None:
-    """The largest of each two by two pixels of feature maps, which lie channels last, before and after."""
+    """The largest of each two by two pixels of feature maps, which lie channels last, before and after; nothing where
+    there are none, which the library has a word for."""
     count, channels, height, width = x.shape
     if min(height, width) < 2:
         return None

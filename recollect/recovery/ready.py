@@ -93,12 +93,12 @@ class Ready:
         """At what it does in the library with an image of values out of range, which it may change, and, where kernels
         are to do the same, with three of its own; none if it takes neither: its own trouble, which comes up again."""
         own = self._first[: FEW - 1 if self.runs_kernels else 0]
+        may_wait = not self.is_known_code
         with suppress(Exception), self._watching():
-            images = torch.cat([own, _values_in_and_out_of_range(self._first[:1])])
-            return look_at(self._f, images, may_wait=not self.is_known_code)
+            return look_at(self._f, torch.cat([own, _values_in_and_out_of_range(self._first[:1])]), may_wait)
         if self.runs_kernels or self.device.type == "cuda":  # else nothing is asked of it but what this leaves open
             with suppress(Exception), self._watching():
-                return look_at(self._f, self._first)._replace(changes_input=True)
+                return look_at(self._f, self._first, may_wait)._replace(changes_input=True)
         return None
 
     def _watching(self) -> AbstractContextManager[None]:
@@ -160,8 +160,8 @@ class Ready:
 
     @cached_property
     def is_known_code(self) -> bool:
-        """Made of PyTorch's modules and ours alone, which keep nothing of what they compute and do not wait for a GPU:
-        the very first call with images of some number may be one that is captured."""
+        """Made of PyTorch's modules and ours alone, which keep nothing of what they compute, and of which hardly any
+        waits for a GPU: the very first call with images of some number may be one that is captured."""
         return bool(self._modules) and all(_is_known(m) for m in self._modules)
 
     @cached_property
@@ -182,13 +182,14 @@ class Ready:
             return int(max(1, min(most, free_memory(self.device) // 2 // needed)))
         if not self._peak_of_one:
             self._watched(self._first)
-        if self._fit_a_gpu(image) < min(len(y), CUDA_CHUNK):
+        results = 2 * len(y) * image if self.home == self.device else 0  # at most, with masks and counts
+        if self._fit_a_gpu(image, results) < min(len(y), CUDA_CHUNK):
             self._watched(self._first)  # the first call also loads libraries and packs weights
-        return self._fit_a_gpu(image)
+        return self._fit_a_gpu(image, results)
 
-    def _fit_a_gpu(self, image: int) -> int:
+    def _fit_a_gpu(self, image: int, results: int) -> int:
         needed = 2 * self._peak_of_one + 24 * image  # eagerly and in a graph, each with memory of its own
-        return int(max(1, min(CUDA_CHUNK, free_memory(self.device) // 2 // needed)))
+        return int(max(1, min(CUDA_CHUNK, (free_memory(self.device) - results) // 2 // needed)))
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from functools import cache
-from itertools import product
 
 import torch
 from torch import Tensor
@@ -23,8 +23,8 @@ from recollect.recovery.products import (
     run_kernel,
 )
 
-TRIED = [(84, 48, 12), (84, 48, 24), (84, 48, 48), (378, 48, 48), (378, 48, 128)]  # one for each kind of tile ...
-TRIED_SPATIAL = [(84, 3, 48), (84, 48, 3)]  # ... and for each way of convolutions: rows, channels and columns
+MANY = 10_000  # processors that share a product in parts; for one it is whole, or nearly
+TILES = [(84, 12, 1), (84, 24, 1), (84, 48, MANY), (378, 48, 1), (378, 128, MANY)]  # rows, columns, processors of each
 
 note = logging.getLogger(__name__).info
 
@@ -69,26 +69,42 @@ def _kernel_works(device: torch.device, spatial: bool) -> bool:
         return False
 
     def first_products() -> bool:  # fail without triton or a compiler, or with a version of either that cannot
-        shapes = [*TRIED, *(TRIED_SPATIAL if spatial else [])]
-        cuts = product(shapes, (1, processors_of(device)))  # as for one processor, in whole sums, and in parts for all
-        return all(_is_right(device, *shape, spatial, processors) for shape, processors in cuts) and _moves(device)
+        calls = _convolutions(device) if spatial else _linear_layers(device)
+        return all(_is_right(call, processors) for call, processors in calls) and _moves(device)
 
     return are_right("the kernel", first_products, note)
 
 
-def _is_right(device: torch.device, rows: int, channels: int, columns: int, spatial: bool, processors: int) -> bool:
-    """Whether a first product has the errors of float32: ten times as large they would be TF32's, or a slip."""
+def _linear_layers(device: torch.device) -> Iterator[tuple[Call, int]]:
+    """One for each kind of tile."""
+    for rows, columns, processors in TILES:
+        x, weight, bias = _drawn(device, (rows, 1, 1, 200), (columns, 200), (columns,))
+        yield Call(x, weight, bias), processors
+
+
+def _convolutions(device: torch.device) -> Iterator[tuple[Call, int]]:
+    """One for each kind of tile, and for each way."""
+    tiles = [(rows, 48, columns, processors, 1) for rows, columns, processors in TILES]
+    ways = [(84, 48, 48, 1, 2), (84, 3, 48, 1, 1), (84, 48, 3, 1, 1)]
+    for rows, channels, columns, processors, scale in [*tiles, *ways]:
+        x, weight, bias = _drawn(device, (rows // 42, 6, 7, channels), (columns, channels, 3, 3), (columns,))
+        yield Call(x, weight, bias, padding=(1, 1), scale=scale), processors
+
+
+def _drawn(device: torch.device, *shapes: tuple[int, ...]) -> Iterator[Tensor]:
     generator = torch.Generator(device).manual_seed(0)
-    of_x, taps = ((rows // 42, 6, 7, channels), (3, 3)) if spatial else ((rows, 1, 1, channels), (1, 1))
-    x, weight, bias = (
-        torch.randn(shape, device=device, dtype=torch.float32, generator=generator)
-        for shape in (of_x, (columns, channels, *taps), (columns,))
-    )
-    padding = (taps[0] // 2, taps[1] // 2)
-    call = Call(x, weight, bias, padding=padding)
-    out = run_kernel(call, pack(weight, call.way), processors).values
-    exact = functional.conv2d(x.permute(0, 3, 1, 2).double(), weight.double(), bias.double(), padding=padding)
-    return bool((out.permute(0, 3, 1, 2) - exact).abs().max() < 1e-6 * exact.abs().max())
+    return (torch.randn(shape, device=device, dtype=torch.float32, generator=generator) for shape in shapes)
+
+
+def _is_right(call: Call, processors: int) -> bool:
+    """Whether a first product has the errors of float32: ten times as large they would be TF32's, or a slip."""
+    assert call.bias is not None
+    out = run_kernel(call, pack(call.weight, call.way), processors).values.permute(0, 3, 1, 2)
+    images, taps = call.x.permute(0, 3, 1, 2).double(), call.weight.double()
+    images = images.repeat_interleave(call.scale, 2).repeat_interleave(call.scale, 3)
+    taps = taps if taps.ndim == 4 else taps[:, :, None, None]
+    exact = functional.conv2d(images, taps, call.bias.double(), padding=call.padding)
+    return bool((out - exact).abs().max() < 1e-6 * exact.abs().max())
 
 
 def _moves(device: torch.device) -> bool:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from recollect import Blind, InputError
 from recollect.models import open_model, probe_model
+from recollect.models.scaling import read_scaling
 from tests.models.making import images, tiny
 
 Named = namedtuple("Named", "hidden reconstruction")
@@ -159,3 +160,23 @@ def test_an_adapted_model_recovers() -> None:
     opened = open_model(tiny().train(), input_range="-1,1", batch=2)
     assert len(Blind(limit=2)(opened, images())) == 5
     assert opened.inner.training
+
+
+def test_statistics_of_channels_are_brought_to_a_device_once() -> None:
+    scaling = read_scaling((0.0, 1.0), (0.1, 0.2, 0.3), (0.5, 0.5, 0.25))
+    x = torch.rand(2, 3, 4, 4)
+    with torch.inference_mode():
+        scaling.to_model(x)
+    scale, shift = scaling._like(x)
+    assert scaling._like(x + 1) == (scale, shift)
+    assert not scale.is_inference()
+    assert torch.allclose(scaling.to_pixels(scaling.to_model(x)), x, atol=1e-6)
+    assert scaling.to_model(x.double()).dtype == torch.float64
+
+
+@pytest.mark.gpu
+def test_a_model_that_works_on_normalized_images_is_captured(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="recollect.recovery")
+    model = open_model(tiny().cuda(), mean=(0.1, 0.2, 0.3), std=(0.5, 0.5, 0.25))
+    Blind(limit=2)(model, images().cuda())
+    assert "without a CUDA graph" not in caplog.text

@@ -48,6 +48,17 @@ def test_a_recovery_gives_its_memory_back_unless_it_fails() -> None:
     assert str(HERE) not in vars(graph_memory._idle)
 
 
+def test_only_a_little_is_given_back() -> None:
+    memory = GraphMemory.take(HERE)
+    pool = memory._pool = object()
+    memory._bytes = graph_memory.MOST
+    memory.give_back()
+    assert GraphMemory.take(HERE)._pool is pool
+    memory._bytes = graph_memory.MOST + 1
+    memory.give_back()
+    assert GraphMemory.take(HERE)._pool is None
+
+
 def capture(memory: GraphMemory, megabytes: int) -> torch.cuda.CUDAGraph:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(graph_memory.side_streams(memory.device).capturing), memory.capturing(graph):
@@ -88,3 +99,29 @@ def test_one_recovery_after_another_takes_no_more_memory() -> None:
         Blind(limit=3)(f, y)
         reserved.append(torch.cuda.memory_reserved())
     assert reserved[-1] == reserved[1]
+
+
+@gpu
+def test_a_recovery_inside_another_has_memory_of_its_own() -> None:
+    f, y = FullyConnected(SHAPE, layers=4, width=256).cuda(), mask("block", SHAPE).apply(torch.rand(40, *SHAPE)).cuda()
+    alone = Blind(limit=3)(f, y)
+    inner: list[torch.Tensor] = []
+    outer = Blind(limit=3)(f, y, trace=lambda _: inner.append(Blind(limit=3)(f, y).estimate))
+    for estimate in (outer.estimate, *inner):
+        assert torch.equal(estimate, alone.estimate)
+
+
+@gpu
+def test_after_a_capture_that_failed_memory_can_be_used() -> None:
+    memory = GraphMemory(torch.device("cuda", 0))
+    graph = torch.cuda.CUDAGraph()
+
+    def fail() -> None:
+        with torch.cuda.stream(graph_memory.side_streams(memory.device).capturing), memory.capturing(graph):
+            torch.ones(1, device=memory.device).cpu()
+
+    with pytest.raises(RuntimeError):
+        fail()
+    memory.clear_up()
+    capture(memory, 1).replay()
+    torch.cuda.synchronize()

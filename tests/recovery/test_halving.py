@@ -67,6 +67,13 @@ def test_maps_are_halved_by_the_kernels_where_they_lie_channels_last(
     assert len(calls) == 1
 
 
+def test_maps_whose_negation_is_pending_are_the_library_s(halved: list) -> None:
+    maps = torch._neg_view(X.to(memory_format=torch.channels_last))
+    with torch.no_grad(), on_a_cpu(nn.Conv2d(20, 24, 3)):
+        assert torch.equal(functional.max_pool2d(maps, 2), functional.max_pool2d(-X, 2))
+    assert not halved
+
+
 def test_gradients_are_the_library_s(halved: list) -> None:
     maps = X.to(memory_format=torch.channels_last).requires_grad_()
     with on_a_cpu(nn.Conv2d(20, 24, 3)):

@@ -98,3 +98,15 @@ def test_rows_that_are_at_home_stay_there(device: str) -> None:
         done = leaving.all()
     assert done.image.device == order.device
     assert torch.equal(done.image, rows_of(torch.arange(50)).image.to(device))
+
+
+@pytest.mark.parametrize(("home", "trips"), [("cpu", 0), ("meta", 3)])
+def test_only_rows_from_elsewhere_go_to_the_host(home: str, trips: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    went: list[int] = []
+    on_host = Rows.on_host
+    monkeypatch.setattr(Rows, "on_host", lambda rows: (went.append(len(rows)), on_host(rows))[1])
+    with Leaving[Rows](6, torch.device("cpu"), home=torch.device(home)) as leaving:
+        for index in torch.arange(6).split(2):
+            leaving.put(index, rows_of(index))
+        assert torch.equal(leaving.all().value, rows_of(torch.arange(6)).value)
+    assert len(went) == trips

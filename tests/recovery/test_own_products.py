@@ -9,9 +9,10 @@ from torch.autograd import forward_ad
 from torch.nn import functional
 
 from recollect.recovery import products
+from recollect.recovery.own_products import weights_among
 from recollect.recovery.products import Call
 from recollect.recovery.ready import products_of
-from tests.recovery.by_hand import on_a_cpu
+from tests.recovery.by_hand import ByHand, on_a_cpu
 
 TAKEN: dict[str, tuple[nn.Module, Tensor]] = {
     "linear": (nn.Linear(40, 24), torch.rand(9, 40)),
@@ -50,6 +51,13 @@ def test_layers_that_the_kernel_takes(name: str, calls: list[Call]) -> None:
     assert len(calls) == 1
     assert ours.shape == plain.shape
     assert torch.allclose(ours, plain, atol=1e-5)
+
+
+def test_weights_of_groups_and_dilated_layers_are_no_weights_of_ours() -> None:
+    layers = [nn.Conv2d(32, 32, 3), nn.Conv2d(32, 32, 3, groups=2), nn.Conv2d(32, 32, 3, dilation=2)]
+    layers += [nn.Conv2d(32, 32, 3, groups=32), nn.ConvTranspose2d(32, 32, 3)]  # type: ignore[list-item]
+    weights = weights_among(layers, torch.device("cpu"), ByHand())
+    assert [id(weight) for weight in weights] == [id(layers[0].weight)]
 
 
 @pytest.mark.parametrize("name", LEFT)

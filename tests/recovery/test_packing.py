@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from recollect.recovery.packing import CHUNK, Way, in_tf32, pack, packed_bytes, packed_shape, way_of
-from tests.recovery.by_hand import unpacked
+from tests.recovery.by_hand import ByHand, unpacked
 
 
 @given(st.floats(2.0**-90, 2.0**90, width=32), st.sampled_from([1, -1]))
@@ -72,3 +72,21 @@ def test_room_is_made_for_every_way_that_a_weight_may_be_needed(layer: nn.Module
     assert isinstance(layer.weight, nn.Parameter)
     packed = [part for way in ways for part in pack(layer.weight.detach(), way)]
     assert packed_bytes(layer.weight) == sum(part.nbytes for part in packed)
+
+
+@pytest.mark.parametrize(
+    ("weight", "taken"),
+    [
+        ((8, 16), True),
+        ((8, 15), False),
+        ((8, 16, 1, 1), True),
+        ((8, 3, 1, 1), False),
+        ((8, 3, 3, 3), True),
+        ((8, 1, 4, 4), True),
+        ((8, 1, 3, 5), False),  # a chunk would be half empty
+        ((8, 1, 8, 8), True),
+        ((8, 3, 5, 5), False),  # too many side by side
+    ],
+)
+def test_layers_that_fill_chunks_are_taken(weight: tuple[int, ...], taken: bool) -> None:
+    assert ByHand().take(torch.empty(weight)) is taken

@@ -199,6 +199,20 @@ def test_networks_of_known_modules_are_told_from_others(f: nn.Module, known: boo
         assert made.is_known_code is known
 
 
+def test_a_function_is_not_known() -> None:
+    with ready.ready(lambda x: x / 2, ROWS_OF_32, 1) as made:
+        assert not made.is_known_code
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_networks_of_known_modules_are_not_watched_for_waiting(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, look_at = [], ready.look_at
+    monkeypatch.setattr(ready, "look_at", lambda f, x, may_wait: (watched.append(may_wait), look_at(f, x, may_wait))[1])
+    with ready.ready(nn.Linear(32, 32) if known else Halves(), ROWS_OF_32, 1) as made:
+        assert made._look is not None
+    assert watched == [not known]
+
+
 def test_records_say_how_products_ran() -> None:
     assert ready.products_of(nn.Linear(32, 32), ROWS_OF_32) == BY_THE_LIBRARY
 

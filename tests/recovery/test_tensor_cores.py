@@ -12,7 +12,8 @@ from recollect import Blind, FullyConnected, UNet, mask
 from recollect.recovery import library_products, tensor_cores
 from recollect.recovery import own_products as own_products_module
 from recollect.recovery.own_products import BY_THE_LIBRARY, OwnProducts, own_products
-from recollect.recovery.products import Call, Outcome
+from recollect.recovery.packing import pack
+from recollect.recovery.products import Activation, Call, Outcome, run_kernel
 from recollect.recovery.ready import products_of, ready
 from recollect.recovery.tensor_cores import TensorCores
 
@@ -90,6 +91,31 @@ def test_convolutions_of_few_channels_or_columns_are_exact(
     check_layer(layer, x)
     check_layer(layer, x.to(memory_format=torch.channels_last))
     check_layer(layer, drawn(count, channels, 10, 24)[..., ::2])
+
+
+def test_convolutions_of_grey_images_are_exact() -> None:
+    check_layer(nn.Conv2d(1, 24, 5, padding=2), drawn(9, 1, 10, 12))
+    check_layer(nn.Conv2d(24, 1, 5, padding=2), drawn(9, 24, 10, 12))
+    check_layer(nn.Conv2d(24, 1, 5), drawn(9, 24, 5, 5))
+
+
+@pytest.mark.parametrize("activation", [Activation("leaky_relu", 0.2), Activation("softplus")])
+@pytest.mark.parametrize("processors", [1, 10_000])
+@pytest.mark.parametrize("columns", [12, 24, 48, 130])
+@pytest.mark.parametrize("spatial", [True, False])
+def test_every_tile_is_exact_in_whole_sums_and_in_parts(
+    activation: Activation, processors: int, columns: int, spatial: bool
+) -> None:
+    x = drawn(9, 6, 7, 200) if spatial else drawn(378, 1, 1, 200)
+    weight = drawn(columns, 200, *((3, 3) if spatial else (1, 1))) - 0.5
+    call = Call(x, weight, drawn(columns), padding=(1, 1) if spatial else (0, 0))
+    values, activated = run_kernel(call, pack(weight, call.way), processors, activation)
+    exact = functional.conv2d(x.permute(0, 3, 1, 2).double(), weight.double(), call.bias.double(), 1, call.padding)
+    assert error_of(values.permute(0, 3, 1, 2), exact) < 1e-6
+    slope = activation.slope
+    assert activated is not None
+    after = functional.softplus(values) if activation.name == "softplus" else functional.leaky_relu(values, slope)
+    assert torch.equal(activated, after)
 
 
 @pytest.mark.parametrize(

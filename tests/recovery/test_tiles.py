@@ -1,18 +1,30 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recovery.tiles import SHORTEST, SLIM, SMALL, TALL, WIDE, Tiling, tiling
+from recollect.recovery.tiles import NARROW, SHORTEST, SLIM, SMALL, TALL, WIDE, Tiling, tile_for, tiling
 
 PROCESSORS = 132
 
 
-@given(rows=st.integers(1, 10**6), columns=st.integers(1, 30_000), chunks=st.integers(1, 1000))
-def test_parts_cover_the_sum_and_keep_processors_busy_twice_at_most(rows: int, columns: int, chunks: int) -> None:
-    tile, each, parts = tiling(rows, columns, chunks, PROCESSORS)
+@given(rows=st.integers(1, 10**6), columns=st.integers(1, 30_000), chunks=st.integers(1, 1000), scale=st.integers(1, 2))
+def test_parts_cover_the_sum_and_keep_processors_busy_twice_at_most(
+    rows: int, columns: int, chunks: int, scale: int
+) -> None:
+    tile, each, parts = tiling(rows, columns, chunks, PROCESSORS, scale**2)
     assert (parts - 1) * each < chunks <= parts * each
     if parts > 1:
         assert each >= SHORTEST
-        assert parts * -(-rows // tile.rows) * -(-columns // tile.columns) <= 2 * tile.at_once * PROCESSORS
+        tiles = -(-rows // tile.rows) * -(-columns // tile.columns) * scale**2
+        assert parts * tiles <= 2 * tile.at_once * PROCESSORS
+
+
+def test_no_tile_is_wider_than_it_need_be() -> None:
+    assert [tile_for(9, columns, PROCESSORS, 1) for columns in (1, 16, 17, 32, 33, 500)] == [
+        SLIM, SLIM, NARROW, NARROW, SMALL, SMALL,
+    ]  # fmt: skip
+    assert [tile_for(10**6, columns, PROCESSORS, 1) for columns in (16, 32, 33, 127, 128)] == [
+        SLIM, NARROW, TALL, TALL, WIDE,
+    ]  # fmt: skip
 
 
 def test_few_images_get_parts_and_many_large_tiles() -> None:
