@@ -225,7 +225,7 @@ class Calm:
         self._before = y.clone()
 
     def __call__(self, shot: Snapshot) -> None:
-        close = (mse(shot.estimate, self._before[shot.index]) < CALM) & (shot.round > 1)
+        close = (mse(shot.estimate, self._before[shot.index]).to(shot.round.device) < CALM) & (shot.round > 1)
         self.rounds[shot.index] = torch.where(close, self.rounds[shot.index] + 1, 0)
         self._before[shot.index] = shot.estimate
 

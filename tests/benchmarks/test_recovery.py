@@ -29,6 +29,13 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
     assert run("--tables", str(out)) in shown
 
 
+@pytest.mark.gpu
+def test_it_runs_on_a_gpu(tmp_path: Path) -> None:
+    out = tmp_path / "numbers.json"
+    run("--gpu", "--cases", "quick", "--growth", "12", "--budget", "0.1", "--turns", "1", "--out", str(out))
+    assert json.loads(out.read_text())["cases"]["quick"]["one_by_one"]["seconds"] > 0
+
+
 def test_the_rounds_of_the_papers_loop_are_known_without_running_it() -> None:
     images = load("photos?count=8&size=8")
     f = FullyConnected(images.shape, layers=4, width=128)
@@ -75,7 +82,7 @@ def test_mistakes_are_told_in_a_sentence(arguments: list[str], words: str) -> No
     assert words in refused(*arguments)
 
 
-@pytest.mark.parametrize("name", ["speed-cpu.json", "speed-cpu-unet.json", "speed-gpu.json"])
+@pytest.mark.parametrize("name", ["speed-cpu.json", "speed-cpu-unet.json", "speed-gpu.json", "speed-gpu-unet.json"])
 def test_the_page_shows_the_numbers_on_record(name: str) -> None:
     page = (ROOT / "docs/performance.md").read_text()
     for line in run("--tables", f"results/{name}").splitlines():
