@@ -23,6 +23,7 @@ from torch import Tensor
 from recollect import InputError
 from recollect.records import read_json
 
+CONTENDERS = ["one_by_one", "batched", "recollect"]  # (a), (b), (c)
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 _clock = CLOCKS["wall"]
 
@@ -184,7 +185,7 @@ def mistakes_told() -> Iterator[None]:
 def read_result(path: Path, *parts: str) -> dict[str, Any]:
     """What a benchmark has written, with these parts."""
     found = read_json(path)
-    if not isinstance(found, dict) or not all(part in found for part in ("versions", *parts)):
+    if not isinstance(found, dict) or not all(part in found for part in ("versions", "device", *parts)):
         raise InputError(f"{path} was not written by this benchmark.")
     return found
 
@@ -208,11 +209,12 @@ def tables(results: dict[str, Any]) -> str:
     text = [
         f"{results['device']}, {results['threads']} threads, {results['clock']} time; torch {versions['torch']}, "
         f"CUDA {versions['cuda']}, recollect {versions['recollect']}; {results['date']}",
-        table(["case", "images", "rounds at most", "image-steps", "(a) one by one", "(b) batched", "(c) recollect",
-               "floor", "in work"],
+        table(["case", "images", "rounds at most", "stops of (c)", "image-steps", "(a) one by one", "(b) batched",
+               "(c) recollect", "floor", "in work"],
               [times_row(name, case) for name, case in cases.items()]),
         table(["case", "(c) / floor", "(c) / in work", "(a) / (c)", "(b) / (c)",
-               "image-steps/s of (a), (b), (c), floor", "peak of (c)", "(c) against (a)", "(c) against (b)"],
+               "image-steps/s of (a), (b), (c), floor", "peak of (a), (b), (c), MiB", "(c) against (a)",
+               "(c) against (b)"],
               [ratio_row(name, case) for name, case in cases.items()]),
     ]  # fmt: skip
     for name, rows in results["growth"].items():
@@ -223,22 +225,24 @@ def tables(results: dict[str, Any]) -> str:
 
 def times_row(name: str, case: dict[str, Any]) -> list[str]:
     floor = case["floor"]
-    contenders = (case[key] for key in ("one_by_one", "batched", "recollect"))
+    contenders = (case[key] for key in CONTENDERS)
+    stops = ", ".join(f"{stop} {count}" for stop, count in case["stops"].items())
     return [
-        name, str(case["images"]), str(case["limit"]), f"{case['image_steps']:,}", *[show(c) for c in contenders],
+        name, str(case["images"]), str(case["limit"]), stops, f"{case['image_steps']:,}",
+        *[show(c) for c in contenders],
         f"{floor['seconds']:.2f} s (batch {floor['best_batch']})", f"{floor['seconds_in_work']:.2f} s",
     ]  # fmt: skip
 
 
 def ratio_row(name: str, case: dict[str, Any]) -> list[str]:
     ours, floor = case["recollect"], case["floor"]
-    speeds = (case[key]["image_steps_per_second"] for key in ("one_by_one", "batched", "recollect", "floor"))
+    speeds = (case[key]["image_steps_per_second"] for key in (*CONTENDERS, "floor"))
     over_floor = statistics.median(case.get("over_floor", [ours["seconds"] / floor["seconds"]]))
     return [
         name, f"{over_floor:.2f}", f"{ours['seconds'] / floor['seconds_in_work']:.2f}",
         f"{case['one_by_one']['seconds'] / ours['seconds']:.1f}", f"{case['batched']['seconds'] / ours['seconds']:.1f}",
         " / ".join(f"{speed:,.0f}" for speed in speeds),
-        f"{ours['peak_bytes'] / 2**20:.0f} MiB",
+        " / ".join(f"{case[key]['peak_bytes'] / 2**20:,.0f}" for key in CONTENDERS),
         same(case["one_by_one"]["difference"]), same(case["batched"]["difference"]),
     ]  # fmt: skip
 
@@ -250,7 +254,8 @@ def show(contender: dict[str, Any]) -> str:
 
 def same(difference: dict[str, Any]) -> str:
     apart = "-" if difference["largest"] is None else f"{difference['largest']:.1e}"
-    others = f"; {difference['apart']} apart" if difference.get("apart") else ""
+    found = difference.get("apart_and_recovered", 0)
+    others = f"; {difference['apart']} apart, {found} of them recovered" if difference.get("apart") else ""
     return f"{apart} ({difference['settled']} of {difference['of']}{others})"
 
 
