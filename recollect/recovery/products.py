@@ -114,8 +114,8 @@ def _plan(
 ) -> Plan:  # fmt: skip
     count, down, across, columns = outcome
     _, height, width, channels = x
-    taps_down, taps_across = (2, 2) if scale == 2 else weight[2:] or (1, 1)
-    rows, chunks = count * down * across // phases(scale), taps_down * taps_across * -(-channels // CHUNK)
+    _, taps_down, taps_across, filled = packed_shape(weight, way_of(weight, stride, scale))
+    rows, chunks = count * down * across // phases(scale), taps_down * taps_across * filled // CHUNK
     tile, each, parts = tiling(rows, columns, chunks, processors, phases(scale))
     grid = (-(-rows // tile.rows), -(-columns // tile.columns) * phases(scale), parts)
     numbers = (
