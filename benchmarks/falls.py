@@ -17,8 +17,8 @@ from torch import Tensor
 
 from recollect import UNet, load
 from recollect.training import Recipe
-from recollect.training.control import Limits
-from recollect.training.schedule import Fall, averaged_over
+from recollect.training.monitor import Limits
+from recollect.training.rate_schedule import Fall, averaged_over
 from recollect.training.stepper import Stepper
 
 BEYOND = 1.06  # steps taken, in lengths of the fall

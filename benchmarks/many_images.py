@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from recollect import FullyConnected, Images, load, train_to_loss
-from recollect.auditing.facts import train_loss
+from recollect.auditing.model_facts import train_loss
 from recollect.degradation import mask
-from recollect.recovery import Blind, KnownMask
+from recollect.methods import Blind, KnownMask
 from recollect.scoring import Score
 from recollect.training import Recipe
 from recollect.training.recipe import MANY

@@ -25,10 +25,10 @@ from recovery_cases import CASES, prepare
 from torch import Tensor, nn
 
 from recollect import Blind, Images, Recovery, Refined, Score, mask
-from recollect.precision import as_judged, check_device
+from recollect.accelerate.dispatch import library_products
+from recollect.devices.precision import as_judged, check_device
+from recollect.engine.runtime import products_of, ready
 from recollect.records import provenance, write_json
-from recollect.recovery import library_products
-from recollect.recovery.ready import products_of, ready
 
 BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256), "demo": (1, 8, 40, 100, 512)}
 CASES_ON = {"cuda": ("fc10", "unet50"), "cpu": ("demo",)}

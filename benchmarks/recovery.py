@@ -50,12 +50,12 @@ from recovery_cases import CASES, Case, prepare
 from torch import Tensor, nn
 
 from recollect import Blind, Images, Recovery, Stop, mask, observe
-from recollect.auditing.facts import train_loss
-from recollect.precision import as_judged, check_device
+from recollect.auditing.model_facts import train_loss
+from recollect.devices.precision import as_judged, check_device
+from recollect.engine.runtime import products_of, ready
+from recollect.methods.blind import CALM, CALM_ROUNDS
 from recollect.records import provenance, write_json
-from recollect.recovery.blind import CALM, CALM_ROUNDS
-from recollect.recovery.ready import products_of, ready
-from recollect.recovery.recovery import Snapshot
+from recollect.recovery import Snapshot
 from recollect.scoring import ACCURATE, APPROXIMATE, mse
 
 ON_GPU = ["fc10", "fc20", "unet50", "unet1000"]

@@ -22,10 +22,10 @@ from torch.func import jvp
 from recollect import Blind, FullyConnected, Images, KnownMask, Recovery, Score, UNet, mask, observe, train_to_loss
 from recollect.checkpoints import load_checkpoint
 from recollect.degradation import SIX, AnyFill, Degradation, all_erased
-from recollect.precision import as_judged
+from recollect.devices.precision import as_judged
+from recollect.methods import Refined
+from recollect.methods.polish import polish
 from recollect.records import provenance, write_json
-from recollect.recovery import Refined
-from recollect.recovery.polish import polish
 from recollect.sources import load
 
 

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect import FullyConnected, Images, UNet
-from recollect.precision import float32_precision
+from recollect.devices.precision import float32_precision
 from recollect.records import provenance, write_json
 from recollect.sources import load
 from recollect.training import MILESTONES, train_to_loss

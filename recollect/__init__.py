@@ -5,11 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from recollect.autoencoders import FullyConnected, TiedTwoLayer, UNet
 from recollect.degradation import Degradation, Erasure, Observation, mask, observe
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.recovery import Blind, Iterate, KnownMask, Recovery, Refined, Stop
+from recollect.methods import Blind, Iterate, KnownMask, Refined
+from recollect.networks import FullyConnected, TiedTwoLayer, UNet
+from recollect.recovery import Recovery, Stop
 from recollect.scoring import Score, mask_agreement
 from recollect.version import __version__
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.devices.precision import apply_checked, as_judged, check_dtype
 from recollect.errors import InputError
-from recollect.precision import apply_checked, as_judged, check_dtype
 
 Autoencoder = Callable[[Tensor], Tensor]
 DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, only products with it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recollect.autoencoders import FullyConnected, UNet
 from recollect.errors import InputError
-from recollect.plain_tensors import read_plainly, save_plainly
+from recollect.networks import FullyConnected, UNet
 from recollect.records import atomically
 
 FORMAT = "recollect-checkpoint-1"
@@ -74,11 +73,7 @@ def build_network(description: str) -> nn.Module:
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    save: Callable[[dict[str, Tensor], dict[str, str]], bytes]
-    try:
-        from safetensors.torch import save
-    except ImportError:
-        save = save_plainly
+    from safetensors.torch import save
 
     with writing(Path(path)) as file:
         file.write_bytes(save({k: t.detach().cpu().contiguous() for k, t in tensors.items()}, dict(metadata)))
@@ -98,10 +93,7 @@ def read_tensors(
 
 
 def _read_tensors(path: str | Path, device: str, only_metadata: bool) -> tuple[dict[str, Tensor], dict[str, str]]:
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        return read_plainly(path, device, only_metadata=only_metadata)
+    from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="pt", device=device) as file:

@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import nn
 
 from recollect.auditing import Audit, Narrator, audit
-from recollect.autoencoders import FullyConnected
+from recollect.networks import FullyConnected
 from recollect.sources import load
 from recollect.training import Progress, Recipe, Training, train_to_loss
 

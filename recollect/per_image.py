@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from recollect.transfers import moved, on_host
+from recollect.devices.transfers import moved, on_host
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from torch import Tensor
 
-from recollect.transfers import on_host
+from recollect.devices.transfers import on_host
 
 BLOCK = 32  # images hashed by a thread at a time
 HELD = 8 * BLOCK  # of them on the host at a time, if they lie elsewhere

@@ -44,7 +44,8 @@ class GaussianPrior:
         rng = torch.Generator().manual_seed(seed)
         values, vectors = torch.linalg.eigh(self.covariance)
         z = torch.randn(count, len(self.mean), generator=rng, dtype=torch.float64)
-        x = self.mean + (z * values.clamp(min=0).sqrt()) @ vectors.T
+        root = (vectors * values.clamp(min=0).sqrt()) @ vectors.T  # symmetric: the signs of eigenvectors are not unique
+        x = self.mean + z @ root
         return ((x + 1) / 2).view(count, *self.shape)
 
     def __call__(self, x: Tensor, t: int) -> Tensor:

@@ -13,46 +13,63 @@ import recollect
 
 PACKAGE = Path(recollect.__file__).parent
 
-# What describes pixels, a network, H, an error, a row; it needs torch, numpy and the standard library alone.
-DESCRIBES = {"autoencoders", "degradation", "errors", "images", "per_image", "precision", "records", "scoring"}
-DESCRIBES |= {"plain_tensors", "seeding", "transfers", "version"}
-# What estimates: a solver can never see the truth, nor images, nor scores.
-ESTIMATES = {"degradation", "errors", "per_image", "precision", "seeding", "transfers"}
-CHANGES = DESCRIBES | {"checkpoints"}
-JOINS = CHANGES | {"attractors", "checks", "membership", "models", "priors", "recovery", "sources", "training"}
+# What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
+LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
+LEAVES |= {"degradation", "networks", "version"}
+CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
+JOINS = CHANGES_WEIGHTS | {
+    "accelerate",
+    "attractors",
+    "diffusion",
+    "engine",
+    "methods",
+    "models",
+    "sources",
+    "training",
+}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "per_image": {"transfers"},
-    "seeding": {"transfers"},
-    "transfers": set(),
     "version": set(),
-    "plain_tensors": {"errors"},
-    "precision": {"errors"},
+    "image_values": set(),
+    "devices": {"errors"},
+    "per_image": {"devices"},
+    "seeding": {"devices"},
     "images": {"errors"},
-    "autoencoders": {"errors"},
+    "networks": {"errors"},
     "scoring": {"errors"},
     "records": {"errors", "scoring", "version"},
-    "degradation": {"errors", "images", "per_image", "seeding", "transfers"},
-    "recovery": ESTIMATES,
-    "attractors": DESCRIBES,
-    "membership": set(),
-    "checks": DESCRIBES | {"attractors"},
-    "models": {"checkpoints", "errors", "images", "precision"},
+    "degradation": {"devices", "errors", "images", "per_image", "seeding"},
+    "recovery": {"degradation", "per_image"},
+    # A method never sees images, scores or anything else that knows the truth.
+    "methods": {
+        "accelerate",
+        "degradation",
+        "devices",
+        "engine",
+        "errors",
+        "image_values",
+        "per_image",
+        "recovery",
+        "seeding",
+    },
+    "engine": {"accelerate", "degradation", "devices", "errors", "image_values", "per_image", "recovery"},
+    "accelerate": {"degradation", "devices", "engine", "errors"},
+    "attractors": LEAVES,
+    "models": {"checkpoints", "devices", "errors", "images"},
     "sources": {"errors", "images"},
-    "checkpoints": DESCRIBES,
-    "training": CHANGES,
-    "priors": DESCRIBES | {"recovery"},
+    "checkpoints": LEAVES,
+    "training": CHANGES_WEIGHTS,
+    "diffusion": CHANGES_WEIGHTS | {"methods"},
     "report": {"errors", "records", "scoring"},
-    "sweep": set(),
-    "auditing": JOINS | {"report", "sweep"},
+    "auditing": JOINS | {"distributed", "report"},
     "demo": JOINS | {"auditing"},
-    "on_ray": {"errors", "records", "sweep", "version"},
-    "paper": JOINS | {"auditing", "on_ray", "sweep"},
-    "cli": JOINS | {"auditing", "demo", "on_ray", "paper", "report", "sweep"},
+    "distributed": {"errors", "records", "version"},
+    "paper": JOINS | {"auditing", "distributed"},
+    "cli": JOINS | {"auditing", "demo", "distributed", "paper", "report"},
 }
-LEAN = DESCRIBES | {"attractors", "recovery"}  # only torch and numpy at the top of a file
-WHOLE_WHEN_USED = {"recovery/kernels.py": {"triton"}}  # files that are imported themselves only when used
+LEAN = LEAVES | {"accelerate", "attractors", "engine", "methods"}  # only torch and numpy at the top of a file
+WHOLE_WHEN_USED = {"accelerate/tf32x3/kernels.py": {"triton"}}  # files that are imported themselves only when used
 ANYTHING = {"__init__", "__main__"}  # the package's own front doors
 
 
@@ -125,15 +142,15 @@ def test_one_part_alone_knows_of_ray() -> None:
     using = {
         part_of(p) for p in files() if any(n.split(".")[0] == "ray" for n in imported(ast.parse(p.read_text()), p))
     }
-    assert using == {"on_ray"}
+    assert using == {"distributed"}
 
 
 def test_the_reader_of_imports_reads_them() -> None:
     code = (
         "import a.b\nfrom recollect import scoring\nfrom . import x\nfrom ..images import Images\ndef f():\n  import c"
     )
-    names = set(imported(ast.parse(code), PACKAGE / "recovery" / "blind.py"))
-    assert names == {"a.b", "recollect.scoring", "recollect.recovery", "recollect.images", "c"}
+    names = set(imported(ast.parse(code), PACKAGE / "methods" / "blind.py"))
+    assert names == {"a.b", "recollect.scoring", "recollect.methods", "recollect.images", "c"}
 
 
 HEAVY = ["PIL", "scipy", "skimage", "pandas", "matplotlib", "typer", "rich", "jinja2", "safetensors", "pooch", "tqdm"]

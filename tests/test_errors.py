@@ -13,8 +13,8 @@ import recollect
 from recollect import Blind, Erasure, FullyConnected, Images, InputError, Iterate, Score, TiedTwoLayer, UNet
 from recollect.attractors import firmly_nonexpansive, fixed_point_error, proximal_test, spectral_radius
 from recollect.errors import is_number, is_whole
+from recollect.methods import Refined
 from recollect.models import open_model
-from recollect.recovery import Refined
 from tests.auditing.making import images
 
 SET = images(6, 1)

@@ -15,8 +15,8 @@ from benchmarks import readme_picture
 from recollect import FullyConnected
 from recollect.checkpoints import save_checkpoint
 from recollect.degradation import SIX
-from recollect.paper.results import Results
-from recollect.paper.tables import percent
+from recollect.paper.render.tables import percent
+from recollect.paper.store import Results
 from recollect.records import Record, read_records
 from tests.auditing.making import images, small_audit
 from tests.cli.running import here

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from recollect.attractors import fixed_point_error, spectral_radius
-from recollect.auditing.cells import Narrator
+from recollect.auditing.measure import Narrator
 from recollect.auditing.store import Store
+from recollect.devices.precision import device_of
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.precision import device_of
 from recollect.records import Record
 from recollect.scoring import ACCURATE
 

@@ -9,22 +9,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recollect import checks
-from recollect.auditing import attraction, plan, tuning
-from recollect.auditing.cells import Conditions, Measurer, Narrator, run_cells
-from recollect.auditing.facts import damage_moved, describe_model, fingerprint
-from recollect.auditing.generic import prior_facts, sees_no_model, with_prior
+from recollect.auditing import attraction, checks, tuning
+from recollect.auditing import request as plan
+from recollect.auditing.generic_baseline import prior_facts, sees_no_model, with_prior
+from recollect.auditing.measure import Conditions, Measurer, Narrator, run_cells
+from recollect.auditing.model_facts import damage_moved, describe_model, fingerprint
 from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
 from recollect.degradation import observe
+from recollect.devices.precision import device_of
+from recollect.engine.runtime import ENOUGH, products_of
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.images import Images
+from recollect.methods import Blind, Iterate, Refined
 from recollect.models import open_model, probe_model
-from recollect.precision import device_of
 from recollect.records import Record, plain, provenance
-from recollect.recovery import Blind, Iterate, Refined, products_of
-from recollect.recovery.ready import ENOUGH
 from recollect.scoring import ACCURATE, APPROXIMATE
 from recollect.sources import Duplicates, find_duplicates
 

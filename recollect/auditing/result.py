@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.auditing import tables, words
+from recollect.auditing import headline as words
+from recollect.auditing import statistics as tables
+from recollect.auditing.checks import Check
+from recollect.auditing.membership import Membership, membership
 from recollect.auditing.pictures import save_arrays
 from recollect.auditing.rates import best, pooled
 from recollect.auditing.store import Store
-from recollect.checks import Check
 from recollect.errors import InputError
-from recollect.membership import Membership, membership
 from recollect.records import Record, atomically, write_json
 from recollect.scoring import ACCURATE, Excess, Rate, Score, excess
 

@@ -9,7 +9,7 @@ from typing import Any
 from recollect.degradation import Start, all_erased, half_kept, mask, observe
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.recovery import Blind
+from recollect.methods import Blind
 from recollect.scoring import Score
 
 GAMMAS = (0.1, 0.5, 1.0)

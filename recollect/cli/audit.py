@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect.cli.places import On, WorkerCpus, WorkerGpus
+from recollect.cli.where import On, WorkerCpus, WorkerGpus
 from recollect.errors import InputError
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def audit_command(
     come from memory.
     """
     from recollect.auditing import audit
-    from recollect.cli.narration import Narration
+    from recollect.cli.audit_progress import Narration
     from recollect.models import open_model
 
     gate = read_share(fail_above) if fail_above is not None else None
@@ -182,8 +182,8 @@ def spread_on(
         yield None
         return
     from recollect.auditing import Spread
+    from recollect.distributed import crew_on
     from recollect.models import Carried
-    from recollect.on_ray import crew_on
 
     with crew_on(on, device, cpus, gpus) as crew:
         carried = Carried.of(model, {**how, "device": crew.device})

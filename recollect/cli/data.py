@@ -18,7 +18,7 @@ from recollect.errors import InputError
 from recollect.images import Images
 from recollect.sources.cache import cache_folder
 from recollect.sources.catalogue import Progress as Told
-from recollect.sources.fetch import ARCHIVES, Archive, fetch, is_fetched
+from recollect.sources.download import ARCHIVES, Archive, fetch, is_fetched
 
 app = typer.Typer(no_args_is_help=True, help="Sets of images: list them, fetch them, see what a spelling stands for.")
 

@@ -20,8 +20,8 @@ def demo_command(
 ) -> None:
     """See the whole of it on bundled photographs: train, damage, restore, report. Takes about two minutes."""
     from recollect.cli.audit import tell
-    from recollect.cli.narration import Narration
-    from recollect.cli.progress import training_report
+    from recollect.cli.audit_progress import Narration
+    from recollect.cli.training_progress import training_report
     from recollect.demo import audit_demo_network, train_demo_network
 
     say = (lambda _words: None) if as_json else typer.echo

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.places import On, WorkerCpus, WorkerGpus
+from recollect.cli.where import On, WorkerCpus, WorkerGpus
 from recollect.paper import RESULTS, WORK
 
 if TYPE_CHECKING:

@@ -55,8 +55,8 @@ def train(
     The folder then holds the network and its schedule as diffusers writes them, a card that says what it was trained
     on, and samples.png to look at.
     """
-    from recollect.precision import choose_device
-    from recollect.priors import PriorRecipe, train_prior, without
+    from recollect.devices.precision import choose_device
+    from recollect.diffusion import PriorRecipe, train_prior, without
     from recollect.sources import load
 
     check_device(device)

@@ -15,8 +15,8 @@ from recollect.cli.data import _SPELLING
 from recollect.errors import InputError
 
 if TYPE_CHECKING:
-    from recollect.autoencoders import FullyConnected, UNet
     from recollect.images import Images
+    from recollect.networks import FullyConnected, UNet
     from recollect.training import Training
 
 
@@ -77,7 +77,7 @@ def train_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON instead of words.")] = False,
 ) -> None:  # fmt: skip
     """Train an autoencoder on images until it fits them, with a checkpoint at every decade of the loss."""
-    from recollect.cli.progress import heeding_interrupts, training_report
+    from recollect.cli.training_progress import heeding_interrupts, training_report
     from recollect.sources import load
     from recollect.training import Recipe, train_to_loss
 
@@ -106,7 +106,7 @@ def make_network(
     kind: Network, images: Images, activation: str, layers: int | None, width: int | None, last_width: int | None,
     seed: int,
 ) -> FullyConnected | UNet:  # fmt: skip
-    from recollect.autoencoders import FullyConnected, UNet
+    from recollect.networks import FullyConnected, UNet
 
     if kind is Network.fc:
         return FullyConnected(
@@ -143,7 +143,7 @@ def tell(result: Training, out: Path, as_json: bool) -> None:
 
 def check_device(device: str | None) -> None:
     """Refuse a device that is not there before anything is read."""
-    from recollect import precision
+    from recollect.devices import precision
 
     precision.check_device(device)
 

@@ -7,8 +7,8 @@ from recollect.degradation.coarse import Coarse
 from recollect.degradation.erasure import Erasure, all_erased, half_kept
 from recollect.degradation.fills import FILLS, Filled, fill_erased
 from recollect.degradation.masks import SIX, mask, random_mask
+from recollect.degradation.named import degradation
 from recollect.degradation.observe import Observation, observe
-from recollect.degradation.spelling import degradation
 
 __all__ = [
     "FILLS",

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from recollect.degradation.base import Degradation
+from recollect.devices.transfers import moved
 from recollect.errors import InputError
 from recollect.seeding import own_bytes
-from recollect.transfers import moved
 
 
 @dataclass(frozen=True, eq=False)

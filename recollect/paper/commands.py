@@ -11,18 +11,18 @@ from pathlib import Path
 
 import torch
 
+from recollect.devices.precision import choose_device
+from recollect.distributed.jobs import Budget
 from recollect.errors import InputError, told
 from recollect.paper import RESULTS, WORK
-from recollect.paper.catalogue import EXPERIMENTS, experiments_named
-from recollect.paper.document import fill
 from recollect.paper.experiment import Experiment
-from recollect.paper.figures import draw, table_of
-from recollect.paper.fitting import Bench
-from recollect.paper.results import Results
-from recollect.paper.running import gather, out_of_reach, run
+from recollect.paper.experiments.catalogue import EXPERIMENTS, experiments_named
+from recollect.paper.fit import Bench
+from recollect.paper.render.document import fill
+from recollect.paper.render.figures import draw, table_of
+from recollect.paper.run import gather, out_of_reach, run
 from recollect.paper.scales import FULL, SMALL, Scale, scale_named
-from recollect.precision import choose_device
-from recollect.sweep import Budget
+from recollect.paper.store import Results
 
 PAGE = Path("docs/reproduction.md")
 UNFINISHED = 1
@@ -62,7 +62,7 @@ def run_command(names: str, options: Options, only: Sequence[str] = (), max_seco
     chosen, scale, bench = experiments_named(names), options.sizes, options.bench
     if options.on is None:
         return 0 if run(chosen, scale, bench, only=only, budget=budget, tell=say) else UNFINISHED
-    from recollect.on_ray import crew_on
+    from recollect.distributed import crew_on
 
     with crew_on(options.on, options.device, options.worker_cpus, options.worker_gpus) as crew:
         there = torch.device(crew.device)

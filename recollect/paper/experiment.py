@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.paper.fitting import Bench
-from recollect.paper.plan import Cell, Fit
-from recollect.paper.results import Results
+from recollect.paper.cells import Cell, Fit
+from recollect.paper.fit import Bench
 from recollect.paper.scales import Scale
+from recollect.paper.store import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

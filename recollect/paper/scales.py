@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from recollect.diffusion import BUNDLED
 from recollect.errors import InputError
-from recollect.paper.plan import Fit, ImageSet
-from recollect.priors import BUNDLED
+from recollect.paper.cells import Fit, ImageSet
 
 PERFECT = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 MODERATE = (1e-4,)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from recollect.records import Record
-from recollect.report.audited import attractor_figure, roc_figure
+from recollect.report.audit_plots import attractor_figure, roc_figure
+from recollect.report.numbers import decibels, plain_value, power_of_ten
 from recollect.report.plots import (
     Cut,
     Figure,
@@ -22,9 +23,8 @@ from recollect.report.plots import (
     steps,
     upward,
 )
-from recollect.report.reading import Audit
+from recollect.report.read import Audit
 from recollect.report.views import ANY, START, Results, View, families, slot_of
-from recollect.report.words import decibels, plain_value, power_of_ten
 from recollect.scoring import threshold_grid
 
 LENIENT, STRICT = 1e-3, 1e-8  # ends of the slider

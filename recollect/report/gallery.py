@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from recollect.records import Record
-from recollect.report.reading import Audit
-from recollect.report.sheets import Maker, Sheets, errors, masks, pictures
+from recollect.report.read import Audit
+from recollect.report.sprites import Maker, Sheets, errors, masks, pictures
 from recollect.report.views import Results, View
 
 GALLERY_BYTES = 11_000_000  # of PNG; base64 adds a third, and the page has to stay under 25 MB

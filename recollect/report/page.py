@@ -14,16 +14,17 @@ import numpy as np
 from markupsafe import Markup
 
 from recollect.records import atomically, plain
-from recollect.report import figures, plots, words
+from recollect.report import figures, plots
+from recollect.report import numbers as words
 from recollect.report.figures import LENIENT, STRICT
 from recollect.report.gallery import gallery_of, sampling_words
-from recollect.report.reading import Audit, disagreements, read_audit
+from recollect.report.read import Audit, disagreements, read_audit
 from recollect.report.rounds import rounds_of
-from recollect.report.sheets import Sheets
+from recollect.report.sprites import Sheets
 from recollect.report.views import START, Results, results_of, slot_of
 from recollect.scoring import ACCURATE, APPROXIMATE
 
-HERE = Path(__file__).parent
+ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("rates.js", "gallery.js", "rounds.js", "start.js")
 LEVELS = ("warning", "note", "ok")
 
@@ -63,7 +64,7 @@ def render(audit: Audit) -> str:
         "sheets": sheets.all,
     }
     inlined = {
-        "style": Markup((HERE / "report.css").read_text("utf-8")),
+        "style": Markup((ASSETS / "report.css").read_text("utf-8")),
         "script": Markup(script),
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
@@ -72,7 +73,7 @@ def render(audit: Audit) -> str:
 
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -85,7 +86,7 @@ def _environment() -> jinja2.Environment:
 
 def _script() -> str:
     """The script as it stands in the page, byte for byte: the page lets only this one run, by its hash."""
-    parts = "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
+    parts = "\n".join((ASSETS / name).read_text("utf-8") for name in SCRIPTS)
     return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from recollect.report.reading import Audit
-from recollect.report.sheets import Sheets, masks, pictures
+from recollect.report.read import Audit
+from recollect.report.sprites import Sheets, masks, pictures
 from recollect.report.views import Results
 
 ROUNDS_BYTES = 3_000_000

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from recollect.records import Record
-from recollect.report.reading import Audit
-from recollect.report.words import MASKS, METHODS, percent, plain_value
+from recollect.report.numbers import MASKS, METHODS, percent, plain_value
+from recollect.report.read import Audit
 from recollect.scoring import APPROXIMATE, Rate, Score
 
 START = APPROXIMATE  # the threshold that the page opens with

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
+from recollect.sources.address import ARRAY_SUFFIXES, Request
 from recollect.sources.catalogue import Catalogue, Progress, Source
-from recollect.sources.spelling import ARRAY_SUFFIXES, Request
 
 
 def open_(path: Path, request: Request) -> Catalogue:

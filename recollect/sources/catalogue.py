@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from recollect.sources.spelling import Request
+from recollect.sources.address import Request
 
 Progress = Callable[[int, int], None]  # how many are done, of how many
 Read = Callable[[np.ndarray, Progress], Tensor]  # positions -> N x C x H x W, 8-bit or in [0, 1]

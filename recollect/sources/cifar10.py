@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.sources import unpickling
+from recollect.sources import safe_pickle as unpickling
+from recollect.sources.address import Request
 from recollect.sources.catalogue import Catalogue, Progress, Source
-from recollect.sources.spelling import Request
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 FOLDER, ARCHIVE = "cifar-10-batches-py", "cifar-10-python.tar.gz"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.sources.shrinking import overlaps
+from recollect.sources.resize import overlaps
 
 # One estimate can count as the approximate recovery (MSE < 5e-4) of two images exactly when these are no further
 # apart than twice that error: (2 sqrt(5e-4))^2.

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
+from recollect.sources.address import Request
 from recollect.sources.catalogue import Catalogue, Progress, Source, quiet
 from recollect.sources.decoding import decode, in_parallel, refuse, suffixes
-from recollect.sources.shrinking import to_square
-from recollect.sources.spelling import Request
+from recollect.sources.resize import to_square
 
 _ADVICE = "Repair or remove them, or add bad=skip to leave such files out."
 

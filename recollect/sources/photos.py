@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
+from recollect.sources.address import Request
 from recollect.sources.catalogue import Catalogue, Progress, Source
 from recollect.sources.decoding import decode
-from recollect.sources.shrinking import to_square
-from recollect.sources.spelling import Request
+from recollect.sources.resize import to_square
 
 # Left out: the motorcycle's right view, which shows the same scene, and the retina, whose crops are all but alike.
 PHOTOGRAPHS = (

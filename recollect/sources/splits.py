@@ -10,9 +10,9 @@ import numpy as np
 
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.sources.address import Request, parse
 from recollect.sources.catalogue import Progress
-from recollect.sources.loading import SOURCES, load, open_catalogue, place_of, read
-from recollect.sources.spelling import Request, parse
+from recollect.sources.load import SOURCES, load, open_catalogue, place_of, read
 
 _PARTS = ("train", "control")
 

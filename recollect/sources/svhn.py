@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
+from recollect.sources.address import Request
 from recollect.sources.catalogue import Catalogue, Progress, Source
-from recollect.sources.spelling import Request
 
 TRAIN = "train_32x32.mat"
 _MOST_CROPS = 1_000_000

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
+from recollect.sources.address import Request
 from recollect.sources.catalogue import Catalogue, Progress, Source
 from recollect.sources.decoding import decode, in_parallel, refuse
-from recollect.sources.spelling import Request
 
 FOLDER, ARCHIVE = "tiny-imagenet-200", "tiny-imagenet-200.zip"
 SIDE = 64

@@ -2,6 +2,6 @@
 
 from recollect.training.outcome import BEST, Milestone, Progress, Training
 from recollect.training.recipe import Recipe
-from recollect.training.training import MILESTONES, train_to_loss
+from recollect.training.train_to_loss import MILESTONES, train_to_loss
 
 __all__ = ["BEST", "MILESTONES", "Milestone", "Progress", "Recipe", "Training", "train_to_loss"]

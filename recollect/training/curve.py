@@ -8,7 +8,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 from recollect.checkpoints import writing
-from recollect.training.control import Point
+from recollect.training.monitor import Point
 
 TABLE, DRAWING = "loss.csv", "loss.svg"
 

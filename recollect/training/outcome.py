@@ -10,7 +10,7 @@ from torch import nn
 
 from recollect.checkpoints import load_checkpoint_about
 from recollect.errors import InputError
-from recollect.training.control import Point
+from recollect.training.monitor import Point
 
 
 @dataclass(frozen=True)

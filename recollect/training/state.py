@@ -12,12 +12,12 @@ from torch import Tensor
 
 from recollect.checkpoints import describe_network, read_tensors, write_tensors
 from recollect.errors import InputError
-from recollect.training.control import Point
 from recollect.training.curve import DRAWING, TABLE
+from recollect.training.monitor import Point
 from recollect.training.outcome import BEST, LOG, MILESTONE_FILES
 
 if TYPE_CHECKING:
-    from recollect.training.run import Run
+    from recollect.training.loop import Run
     from recollect.training.stepper import Stepper
 
 FILE = "training-state.safetensors"

@@ -10,11 +10,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from recollect.devices.precision import Precision, float32_precision
 from recollect.errors import InputError
-from recollect.precision import Precision, float32_precision
 from recollect.training.optimizers import Adam, Muon
 from recollect.training.recipe import Recipe
-from recollect.training.split_products import SPLIT, SplitProducts
+from recollect.training.split_tf32 import SPLIT, SplitProducts
 
 Forward = Literal["tf32", "split", "ieee"]  # how the forward pass of a step is computed
 

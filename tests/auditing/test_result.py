@@ -102,7 +102,7 @@ def test_what_is_not_finite_is_left_empty_and_the_json_stays_strict(planted: Aud
     broken = [replace(r, mse=[math.nan, *r.mse[1:]]) for r in planted.records]
     found = replace(planted, records=broken)
     found.store.copy_to(tmp_path, broken)
-    from recollect.auditing.tables import write_csv
+    from recollect.auditing.statistics import write_csv
     from recollect.records import write_json
 
     write_csv(tmp_path / "images.csv", broken)

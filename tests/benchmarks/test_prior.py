@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.auditing.generic import STRONGEST
-from recollect.priors import bundled, train_prior
+from recollect.auditing.generic_baseline import STRONGEST
+from recollect.diffusion import bundled, train_prior
 from tests.benchmarks import running
 from tests.benchmarks.running import ROOT
-from tests.priors.making import TINY, pictures
+from tests.diffusion.making import TINY, pictures
 
 RECORDS = ("results/prior-32.json", "results/prior-64.json")
 run, refused = (partial(function, "prior") for function in (running.run, running.refused))

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from recollect import FullyConnected, Images
+from recollect.accelerate.dispatch import BY_THE_LIBRARY
+from recollect.engine.runtime import products_of
 from recollect.records import read_json
-from recollect.recovery.own_products import BY_THE_LIBRARY
-from recollect.recovery.ready import products_of
 from tests.benchmarks.running import ROOT, benchmark
 
 products = benchmark("products")

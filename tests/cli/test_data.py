@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from recollect.cli.data import app
 from recollect.errors import InputError
 from recollect.sources import reproduce
-from recollect.sources.fetch import ARCHIVES, Archive
+from recollect.sources.download import ARCHIVES, Archive
 
 
 def run(*arguments: str) -> Result:

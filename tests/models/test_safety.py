@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from recollect import InputError
 from recollect.models import open_model
-from recollect.models.exported_checks import Refused, check_expression, check_operator
+from recollect.models.formats.exported_checks import Refused, check_expression, check_operator
 from tests.models.making import export, images, proven, rewrite, saved, script, tiny, touch
 
 PROGRAM, WEIGHTS = "models/model.json", "data/weights/model_weights_config.json"
@@ -68,7 +68,7 @@ def test_a_widened_list_of_torch_does_not_widen_ours(tmp_path: Path) -> None:
 def test_the_second_door_holds_without_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = tmp_path / "mark"
     torch.save({"weight": proven(mark)}, tmp_path / "evil.pth")
-    monkeypatch.setattr("recollect.models.weights._ADMITTED", re.compile(".*"))
+    monkeypatch.setattr("recollect.models.formats.weights._ADMITTED", re.compile(".*"))
     refused(tmp_path / "evil.pth", mark, "reader for weights alone refused it")
 
 

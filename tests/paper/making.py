@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from recollect.paper.cells import Cell, Fit, ImageSet
 from recollect.paper.experiment import Experiment
-from recollect.paper.fitting import Bench
-from recollect.paper.plan import Cell, Fit, ImageSet
-from recollect.paper.results import Results
+from recollect.paper.fit import Bench
 from recollect.paper.scales import Scale
+from recollect.paper.store import Results
 from recollect.records import Record
 
 IMAGES = ImageSet("made4", "svhn:{data}/svhn?count=4&seed=42", 4)  # never read: the arrays beside it go first

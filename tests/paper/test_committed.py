@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from benchmarks.refined_against_blind import pair_up
-from recollect.paper import accurate
 from recollect.paper.experiment import Experiment
-from recollect.paper.fitting import Bench
-from recollect.paper.results import Results
-from recollect.paper.running import run
+from recollect.paper.experiments import accurate
+from recollect.paper.fit import Bench
+from recollect.paper.run import run
 from recollect.paper.scales import SMALL
+from recollect.paper.store import Results
 from recollect.records import Record, read_record, read_records
 
 RESULTS = Path(__file__).parents[2] / "results" / "paper"

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from recollect.paper.fitting import Bench
-from recollect.paper.results import Results
-from recollect.paper.running import run
+from recollect.paper.fit import Bench
+from recollect.paper.run import run
 from recollect.paper.scales import SMALL
+from recollect.paper.store import Results
 from tests.paper.making import experiment, write_images
 
 

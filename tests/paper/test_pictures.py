@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from recollect.auditing.pictures import load_arrays
-from recollect.paper.catalogue import EXPERIMENTS
-from recollect.paper.figures import draw
-from recollect.paper.fitting import Bench
-from recollect.paper.running import run
+from recollect.paper.experiments.catalogue import EXPERIMENTS
+from recollect.paper.fit import Bench
+from recollect.paper.render.figures import draw
+from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from tests.paper.making import IMAGES, bench
 

@@ -11,10 +11,10 @@ import pytest
 
 from recollect.records import Record
 from recollect.report import write_report
+from recollect.report.numbers import flattened, grey_levels, plain_value, scientific
 from recollect.report.page import render
 from recollect.report.plots import Scale, corners
-from recollect.report.reading import Audit
-from recollect.report.words import flattened, grey_levels, plain_value, scientific
+from recollect.report.read import Audit
 from tests.report.making import Making
 
 

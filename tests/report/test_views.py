@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recollect.records import Record
-from recollect.report.reading import Audit
+from recollect.report.read import Audit
 from recollect.report.views import ANY, Results, families, results_of
 
 

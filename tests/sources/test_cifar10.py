@@ -10,7 +10,7 @@ import pytest
 
 from recollect.errors import InputError
 from recollect.sources import cifar10, load
-from recollect.sources.spelling import Request
+from recollect.sources.address import Request
 from tests.sources.conftest import python2_batch
 
 Cifar = tuple[Path, np.ndarray]

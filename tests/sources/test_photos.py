@@ -7,8 +7,8 @@ import pytest
 
 from recollect.errors import InputError
 from recollect.sources import find_duplicates, load, photos, split
+from recollect.sources.address import Request
 from recollect.sources.catalogue import Catalogue
-from recollect.sources.spelling import Request
 
 pytest.importorskip("skimage", reason="scikit-image, which brings the photographs, is not installed")
 

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.errors import InputError
 from recollect.sources import load, svhn
-from recollect.sources.spelling import Request
+from recollect.sources.address import Request
 
 Values = Callable[..., np.ndarray]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.training.control import Point
 from recollect.training.curve import draw_curve, write_curve
+from recollect.training.monitor import Point
 
 HISTORY = [Point(i / 10, 50 * i, 0.05 / i, 0.04 / i, 1e-3) for i in range(1, 40)]
 

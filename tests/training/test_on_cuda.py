@@ -7,7 +7,7 @@ import torch
 
 from recollect import FullyConnected, Images, UNet
 from recollect.checkpoints import load_checkpoint, load_checkpoint_about
-from recollect.precision import float32_precision
+from recollect.devices.precision import float32_precision
 from recollect.training import Recipe, train_to_loss
 from recollect.training.stepper import Stepper
 from tests.training.small import loss_of, small_images, small_network

@@ -17,7 +17,8 @@ import torch
 from recollect import InputError, UNet
 from recollect import records as records_module
 from recollect.checkpoints import load_checkpoint, read_tensors, write_tensors
-from recollect.training import MILESTONES, Recipe, Training, keeping
+from recollect.training import MILESTONES, Recipe, Training
+from recollect.training import run_folder as keeping
 from recollect.training.state import FILE, _differences
 from tests.training.small import RECIPE, loss_of, small_images, small_network, train, vector
 
@@ -123,7 +124,7 @@ SCRIPT = """
     from pathlib import Path
     import torch
     torch.set_num_threads(1)
-    from recollect.training import keeping
+    from recollect.training import run_folder as keeping
     from tests.training.small import train
     from recollect.training import Recipe
 

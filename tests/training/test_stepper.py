@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from recollect import InputError, UNet
-from recollect.precision import _switches
+from recollect.devices.precision import _switches
 from recollect.training import Recipe
 from recollect.training.stepper import Stepper
 from tests.training.small import loss_of, small_images, small_network, vector

@@ -1,0 +1,1 @@
+"""The same numbers, faster: optional, and deletable as a folder."""

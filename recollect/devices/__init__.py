@@ -1,0 +1,1 @@
+"""Devices: precision, memory, streams, and copies between host and GPU."""

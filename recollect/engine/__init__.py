@@ -1,0 +1,1 @@
+"""Stream images through any method in bounded memory."""

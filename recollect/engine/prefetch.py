@@ -1,0 +1,95 @@
+"""Images on their way into a working set: prepared when there is room, or on a GPU while it is busy with others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+import torch
+
+from recollect.devices.streams import side_streams
+from recollect.per_image import PerImage
+
+State = TypeVar("State", bound=PerImage)
+
+CPU = torch.device("cpu")
+BLOCKS = 8  # of an eighth of the working set each are prepared ahead
+
+
+class Entrance(Generic[State]):
+    """Hands out images in order; `enter` makes the working state of a slice of them, `ahead` on another thread, and on
+    a GPU in a stream of its own: in that of the work it would wait for every step that is queued there."""
+
+    def __init__(
+        self, count: int, chunk: int, enter: Callable[[slice], State], *, ahead: bool, device: torch.device = CPU
+    ) -> None:
+        self._count, self._chunk, self._block, self._enter = count, chunk, max(1, chunk // BLOCKS), enter
+        self._asked, self._given = 0, 0
+        self._waiting: deque[Future[Prepared[State]]] = deque()
+        self._rest: State | None = None  # of a block that was too large for the room
+        self._ahead = ThreadPoolExecutor(1) if ahead and count > chunk else None
+        self._stream = side_streams(device).entering if self._ahead and device.type == "cuda" else None
+        if self._stream:
+            self._stream.wait_stream(torch.cuda.current_stream(device))  # where the images may still be being made
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._ahead:
+            self._ahead.shutdown(cancel_futures=True)
+
+    @property
+    def left(self) -> int:
+        return self._count - self._given
+
+    def take(self, room: int) -> list[State]:
+        """The next images, as many as there is room for, in one or more parts. With others made ahead the first are a
+        block, then as many again as there were: the device need not wait for all that it has room for."""
+        room = min(room, self.left, max(self._block, self._given) if self._ahead else self._count)
+        self._given += room
+        if not room:
+            return []
+        return self._from_blocks(room) if self._ahead else [self._enter(slice(self._given - room, self._given))]
+
+    def _from_blocks(self, room: int) -> list[State]:
+        parts = []
+        self._prepare()
+        while room:
+            block = self._rest if self._rest is not None else self._arrived(self._waiting.popleft().result())
+            self._rest = block[room:] if len(block) > room else None
+            parts.append(block[:room])
+            room -= len(parts[-1])
+            self._prepare()
+        return parts
+
+    def _prepare(self) -> None:
+        """Have the next blocks made, in order, by a thread that works while this one waits for the device."""
+        while self._ahead and self._asked < min(self._count, self._given + self._chunk):
+            start = self._asked
+            self._asked = min(start + self._block, self._count)
+            self._waiting.append(self._ahead.submit(self._make_aside, slice(start, self._asked)))
+
+    def _make_aside(self, some: slice) -> Prepared[State]:
+        with torch.no_grad(), torch.cuda.stream(self._stream):  # neither is inherited from the other thread
+            return Prepared(self._enter(some), self._stream.record_event() if self._stream else None)
+
+    def _arrived(self, block: Prepared[State]) -> State:
+        """Ready for the stream of the work, which keeps its memory from being given away before it has used it."""
+        if self._stream and block.ready:
+            work = torch.cuda.current_stream(self._stream.device)
+            work.wait_event(block.ready)
+            block.state.record_stream(work)
+        return block.state
+
+
+@dataclass(frozen=True)
+class Prepared(Generic[State]):
+    """A block of images, and when a GPU has it."""
+
+    state: State
+    ready: torch.cuda.Event | None

@@ -1,0 +1,111 @@
+"""The paper's method: recover the image and estimate its degradation in turns (Abitbul & Dar 2024, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from recollect.degradation import Degradation, Start, half_kept
+from recollect.devices.transfers import moved
+from recollect.engine.runtime import Autoencoder, ready
+from recollect.engine.working_set import InWork, work_through
+from recollect.errors import InputError
+from recollect.image_values import all_finite, mean_square, per_image
+from recollect.methods.admm import Solver, check_admm
+from recollect.recovery import Progress, Recovery, Stop, Trace
+
+CALM = 1e-9  # successive estimates closer than this (MSE) ...
+CALM_ROUNDS = 3  # ... this many times running: the paper's stopping rule
+
+
+@dataclass(frozen=True, eq=False)
+class _InWork(InWork):
+    """The degradation estimate is the whole state carried from round to round; the rest decides when to stop."""
+
+    y: Tensor
+    calm: Tensor  # rounds running with a change below CALM
+    seen: Tensor  # fingerprints of all earlier degradation estimates
+    limit: Tensor  # rounds, of each image
+
+
+@dataclass(frozen=True)
+class Blind:
+    """Rounds of ADMM with the current degradation estimate, then a refit of that estimate, from `start(y)`."""
+
+    gamma: float = 0.5
+    steps: int = 40
+    limit: int = 100
+    start: Start = half_kept
+
+    name: ClassVar[str] = "blind"
+    knows_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_admm(self.gamma, self.steps)
+        if not callable(self.start):
+            raise InputError(
+                "start is a function that makes the first estimate of the degradation from y, such as "
+                f"recollect.degradation.half_kept or all_erased; got {self.start!r}."
+            )
+        if not isinstance(self.limit, int) or self.limit < 1:
+            raise InputError(f"The limit is a number of rounds, 1 or more; got {self.limit}.")
+
+    def __call__(
+        self,
+        f: Autoencoder,
+        y: Tensor,
+        *,
+        chunk: int | None = None,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+        limits: Tensor | None = None,
+    ) -> Recovery:
+        """`limits` are the rounds of each image, where these differ: none above `limit`."""
+        with ready(f, y, chunk) as f:
+            solve = Solver(f, self.gamma, self.steps)
+            most = torch.full((len(y),), self.limit, device=f.device) if limits is None else moved(limits, f.device)
+
+            def enter(some: slice) -> _InWork:
+                return self._begin(y, some, most[some], f.device)
+
+            return work_through(len(y), f, enter, lambda batch: self._round(solve, batch), trace, progress)
+
+    def _begin(self, y: Tensor, some: slice, limits: Tensor, device: torch.device) -> _InWork:
+        start = self.start(y[some])
+        if not isinstance(start, Degradation):
+            raise InputError(f"start(y) gives a degradation like Erasure, not a {type(start).__name__}.")
+        images = InWork.begin(y, start.expand(y[some]), some, device)
+        seen = torch.zeros(len(images), self.limit + 1, dtype=torch.int64, device=device)
+        assert images.degradation is not None
+        seen[:, 0] = images.degradation.fingerprint()
+        calm = torch.zeros_like(images.index)
+        return _InWork(**vars(images), y=images.estimate, calm=calm, seen=seen, limit=limits)
+
+    def _round(self, solve: Solver, batch: _InWork) -> _InWork:
+        y, theta = batch.y, batch.degradation
+        assert theta is not None
+        x = solve(y, theta)
+        finite = all_finite(x)
+        x = torch.where(per_image(finite, x), x, batch.estimate)
+        theta = theta.refit(x, y)
+        change = mean_square(x - batch.estimate)
+        calm = torch.where((change < CALM) & (batch.rounds > 0), batch.calm + 1, 0)
+        batch = replace(
+            batch, estimate=x, degradation=theta, rounds=batch.rounds + 1, steps=batch.steps + self.steps, calm=calm
+        )
+        stop, seen = self._why_stop(batch, theta.fingerprint())
+        return replace(batch, stop=torch.where(finite, stop, Stop.DIVERGED), seen=seen)
+
+    def _why_stop(self, batch: _InWork, fingerprint: Tensor) -> tuple[Tensor, Tensor]:
+        """An estimate equal to the last repeats for ever: converged. One equal to an earlier one: a cycle ..."""
+        rounds = batch.rounds[:, None]
+        earlier = torch.arange(batch.seen.shape[1], device=rounds.device) < rounds
+        before = (batch.seen == fingerprint[:, None]) & earlier
+        unchanged = before.gather(1, rounds - 1)[:, 0]
+        stop = torch.where(batch.rounds >= batch.limit, Stop.LIMIT, Stop.RUNNING)
+        stop = torch.where(before.any(1) & (batch.calm == 0), Stop.CYCLE, stop)  # ... unless the paper's rule ends it
+        stop = torch.where(unchanged | (batch.calm >= CALM_ROUNDS), Stop.CONVERGED, stop)
+        return stop, batch.seen.scatter(1, rounds, fingerprint[:, None])

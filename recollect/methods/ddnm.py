@@ -1,0 +1,176 @@
+"""The generic baseline: inpainting by a diffusion model that never saw the autoencoder (DDNM, Wang et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.degradation import Erasure
+from recollect.devices.precision import weights_of
+from recollect.engine.runtime import Autoencoder, check_observation, ready
+from recollect.engine.working_set import InWork, work_through
+from recollect.errors import InputError, check_seed, is_number, is_whole
+from recollect.image_values import all_finite, per_image
+from recollect.methods.resizing import Resizing
+from recollect.recovery import Progress, Recovery, Stop, Trace
+from recollect.seeding import own_draws
+
+SPACINGS = ("even", "quadratic")
+
+
+class NoisePredictor(Protocol):
+    """What DDNM needs of a diffusion model."""
+
+    shape: tuple[int, int, int]  # channels, height, width of its images
+    alphas_cumprod: Tensor  # how much of the image is left (as a variance) at each time step of its training
+
+    def __call__(self, x: Tensor, t: int) -> Tensor:
+        """e(x_t, t): the noise in images x_t, whose clean values lie in [-1, 1], at time step t."""
+        ...
+
+
+@torch.no_grad()
+def ddnm(
+    e: NoisePredictor,
+    y: Tensor,
+    keep: Tensor,
+    draws: Sequence[np.random.Generator],
+    *,
+    steps: int,
+    eta: float,
+    spacing: str = "even",
+    clip: bool = False,
+) -> Tensor:
+    """Restore images y in [-1, 1], known where `keep` is, from pure noise drawn by `draws`, one an image."""
+    size = Resizing(y.shape[2:], e.shape[1:], y)
+    times = time_steps(len(e.alphas_cumprod), steps, spacing)
+    a = [*e.alphas_cumprod[times].tolist(), 1.0]
+    x = _normal(draws, (y.shape[1], *e.shape[1:]), y)
+    x0 = torch.zeros_like(x)
+    for i, t in enumerate(times):
+        noise = e(x, t)
+        x0 = (x - (1 - a[i]) ** 0.5 * noise) / a[i] ** 0.5
+        x0 = x0.clamp(-1, 1) if clip else x0
+        x0 = x0 - size.up(torch.where(keep, size.down(x0) - y, 0))  # back to what is known of the image
+        if a[i + 1] < 1:  # else x is x0 itself, and no noise is needed
+            fresh = _normal(draws, x.shape[1:], y)
+            x = a[i + 1] ** 0.5 * x0 + (1 - a[i + 1]) ** 0.5 * (eta * fresh + (1 - eta**2) ** 0.5 * noise)
+    return size.down(x0)
+
+
+def time_steps(length: int, steps: int, spacing: str = "even") -> list[int]:
+    """`steps` of the `length` time steps that the prior was trained on, the noisiest first: evenly spaced, or closer
+    together the less noise is left (and fewer, where two would be one)."""
+    even = [length * i // steps for i in range(steps)]
+    return sorted({round(t**2 / max(1, even[-1])) for t in even} if spacing == "quadratic" else even, reverse=True)
+
+
+def _normal(draws: Sequence[np.random.Generator], shape: Sequence[int], like: Tensor) -> Tensor:
+    """Each image's own next normal draw: the same on every device and in every batch."""
+    drawn = np.stack([rng.standard_normal(tuple(shape), dtype=np.float32) for rng in draws])
+    return torch.from_numpy(drawn).to(like)
+
+
+@dataclass(frozen=True)
+class DDNM:
+    """Denoising diffusion null-space restoration with the true mask; the autoencoder is never called.
+
+    Images smaller than the prior's are restored at the prior's size and scaled back. The defaults are the paper's; the
+    mean of some draws of 50 steps with `eta=1` and `spacing="quadratic"` is nearer to the truth.
+    """
+
+    prior: NoisePredictor
+    steps: int = 100
+    eta: float = 0.85
+    spacing: str = "even"  # of the time steps, or quadratic: most of them where little noise is left
+    draws: int = 1  # restorations of an image, whose mean is taken
+    clip: bool = False  # keep the estimate of the clean image in its range at every step
+    seed: int = 42
+
+    name: ClassVar[str] = "ddnm"
+    knows_truth: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.prior) or not hasattr(self.prior, "alphas_cumprod") or not hasattr(self.prior, "shape"):
+            raise InputError(
+                f"A prior is what recollect.diffusion.open_prior gives, not a {type(self.prior).__name__}: a function "
+                "e(x, t) with a shape and alphas_cumprod."
+            )
+        length = len(self.prior.alphas_cumprod)
+        if not is_whole(self.steps, 1) or self.steps > length:
+            raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps!r}.")
+        if not is_whole(self.draws, 1):
+            raise InputError(f"draws is a number of restorations, 1 or more; got {self.draws!r}.")
+        if self.spacing not in SPACINGS:
+            raise InputError(f"There is no spacing {self.spacing!r}; choose from {', '.join(SPACINGS)}.")
+        if not is_number(self.eta) or not 0 <= self.eta <= 1:
+            raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta!r}.")
+        check_seed(self.seed)
+        first = time_steps(length, self.steps, self.spacing)[0]
+        if not float(self.prior.alphas_cumprod[first]) > 0:
+            raise InputError(f"At time step {first} the prior's images are noise alone, of which no image can be read.")
+
+    def __call__(
+        self,
+        f: Autoencoder | None,  # noqa: ARG002  # like every method's, but never called: that is its point
+        y: Tensor,
+        truth: Erasure,
+        *,
+        chunk: int | None = None,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+    ) -> Recovery:
+        check_observation(y)
+        if not isinstance(truth, Erasure):
+            raise InputError(f"DDNM restores erased pixels, so the truth is an Erasure, not a {type(truth).__name__}.")
+        self.check_shape(*y.shape[1:])
+        if self._blank(y).dtype not in (torch.float32, torch.float64):
+            raise InputError(f"The prior computes in {self._blank(y).dtype}; take it in full precision: prior.float().")
+        truth = truth.expand(y)
+        with ready(partial(self.prior, t=0), self._blank(y), chunk, kernels=False) as e:  # e is not what is called
+
+            def enter(some: slice) -> InWork:
+                return InWork.begin(y, truth[some], some, e.device)
+
+            return work_through(len(y), e, enter, self._solve, trace, progress)
+
+    def _solve(self, batch: InWork) -> InWork:
+        y, truth = batch.estimate, batch.degradation
+        assert isinstance(truth, Erasure)
+        known = (2 * y - 1).to(self._blank(y).dtype)
+        restore = partial(ddnm, steps=self.steps, eta=self.eta, spacing=self.spacing, clip=self.clip)
+        seeds = range(self.seed, self.seed + self.draws)
+        drawn = [restore(self.prior, known, truth.keep, list(own_draws(y, seed))) for seed in seeds]
+        x = (torch.stack(drawn).mean(0).to(y.dtype) + 1) / 2
+        finite = all_finite(x)
+        x = torch.where(per_image(finite, x), x, y)
+        return replace(
+            batch,
+            estimate=truth.prox(x, y, 0.0),  # kept values exactly as they are
+            rounds=batch.rounds + 1,
+            stop=torch.where(finite, Stop.DONE, Stop.DIVERGED),
+        )
+
+    def _blank(self, y: Tensor) -> Tensor:
+        """As many images as y has, of the prior's size and in its precision; costs no memory."""
+        dtype = next((w.dtype for w in weights_of(self.prior) if w.is_floating_point()), y.dtype)
+        return torch.zeros(1, dtype=dtype, device=y.device).expand(len(y), *self.prior.shape)
+
+    def check_shape(self, c: int, h: int, w: int) -> None:
+        """Refuse images that the prior cannot restore."""
+        own_c, own_h, own_w = self.prior.shape
+        if c != own_c:
+            kinds = {1: "grey images", 3: "colour images"}
+            given, wanted = (kinds.get(n, f"images of {n} channels") for n in (c, own_c))
+            raise InputError(f"The prior knows {wanted} and was given {given}; open a prior for {given}.")
+        if h > own_h or w > own_w:
+            raise InputError(
+                f"The images are {w}x{h} and the prior knows {own_w}x{own_h}; images are scaled up to a prior and "
+                "never down, so open a prior of at least their size."
+            )

@@ -1,0 +1,78 @@
+"""The baseline of earlier work: apply the autoencoder over and over (Radhakrishnan et al. 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from recollect.engine.runtime import Autoencoder, Ready, ready
+from recollect.engine.working_set import InWork, work_through
+from recollect.errors import InputError, is_number
+from recollect.image_values import all_finite, mean_square, per_image
+from recollect.recovery import Progress, Recovery, Stop, Trace
+
+QUEUED = 16
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """x <- f(x) from x = y, until a step changes the image by less than `tolerance` (MSE) or `limit` steps."""
+
+    tolerance: float = 1e-12
+    limit: int = 1000
+
+    name: ClassVar[str] = "iterate"
+    knows_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not is_number(self.tolerance) or not self.tolerance >= 0:
+            raise InputError(f"The tolerance is an MSE, zero or more; got {self.tolerance!r}.")
+        if not isinstance(self.limit, int) or self.limit < 1:
+            raise InputError(f"The limit is a number of steps, 1 or more; got {self.limit}.")
+
+    def __call__(
+        self,
+        f: Autoencoder,
+        y: Tensor,
+        *,
+        chunk: int | None = None,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+    ) -> Recovery:
+        with ready(f, y, chunk) as f:
+
+            def enter(some: slice) -> InWork:
+                return InWork.begin(y, None, some, f.device)
+
+            count = steps_between_looks(f.device, trace)
+            return work_through(len(y), f, enter, lambda batch: self._steps(f, batch, count), trace, progress)
+
+    def _steps(self, f: Ready, batch: InWork, count: int) -> InWork:
+        for _ in range(count):
+            batch = self._step(f, batch)
+        return batch
+
+    def _step(self, f: Ready, batch: InWork) -> InWork:
+        """One application; an image that has stopped stays as it is, whatever the others need."""
+        x = f(batch.estimate.clone())  # a copy, for networks that work in place
+        going, finite = batch.stop == Stop.RUNNING, all_finite(x)
+        steps = batch.steps + going
+        stop = torch.where(steps >= self.limit, Stop.LIMIT, Stop.RUNNING)
+        moved = mean_square(x - batch.estimate)
+        stop = torch.where((moved < self.tolerance) | (moved == 0), Stop.CONVERGED, stop)
+        stop = torch.where(finite, stop, Stop.DIVERGED)
+        return replace(
+            batch,
+            estimate=torch.where(per_image(going & finite, x), x, batch.estimate),
+            rounds=steps,
+            steps=steps,
+            stop=torch.where(going, stop, batch.stop),
+        )
+
+
+def steps_between_looks(device: torch.device, trace: Trace | None) -> int:
+    """On a GPU some steps are queued before the host waits to see who has stopped; a trace sees every step."""
+    return QUEUED if device.type == "cuda" and trace is None else 1

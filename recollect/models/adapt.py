@@ -1,0 +1,120 @@
+"""A foreign model as an autoencoder: images in [0, 1] in, images of the same shape out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from recollect.errors import InputError, is_whole
+from recollect.models.outputs import pick_output
+from recollect.models.value_range import Numbers, Scaling, read_range, read_scaling
+from recollect.models.wording import option, size
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """What stands between images in [0, 1] and a model."""
+
+    into: Scaling = field(default_factory=Scaling)
+    back: Scaling = field(default_factory=Scaling)  # how the model's output is read
+    output: str | int | None = None
+    channels: int | None = None  # as many as the images have
+    batch: int | None = None  # any number of images at once
+    flat: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is to be done."""
+        return self == Adaptation()
+
+
+def read_adaptation(
+    *,
+    input_range: Numbers,
+    output_range: Numbers | None,
+    mean: Numbers | None,
+    std: Numbers | None,
+    output: str | int | None,
+    channels: int | None,
+    batch: int | None,
+    flat: bool,
+) -> Adaptation:
+    """The options of a model, checked."""
+    if channels not in (None, 1, 3):
+        raise InputError(f"channels is 1 (grey) or 3 (colour), got {channels}.")
+    if batch is not None and not is_whole(batch, 1):
+        raise InputError(f"batch is a number of images, 1 or more; got {batch!r}.")
+    into = read_scaling(input_range, mean, std)
+    back = into if output_range is None else read_range("output_range", output_range)
+    return Adaptation(into, back, output, channels, batch, flat)
+
+
+class Adapted(nn.Module):
+    """A model behind an adaptation; gradients pass through where the model has them."""
+
+    def __init__(
+        self, inner: Callable[[Tensor], Any], how: Adaptation, device: torch.device | str | None = None
+    ) -> None:
+        super().__init__()
+        self.inner = inner  # registered as a submodule where it is one
+        self.how = how
+        self.device = device  # of a function that lives on a device of its own; a module's weights say theirs
+
+    def forward(self, images: Tensor) -> Tensor:
+        batch = self.how.batch
+        if batch is None:
+            return self._reconstruct(images)
+        return torch.cat([self._filled(part, batch) for part in images.split(batch)])
+
+    def _filled(self, part: Tensor, batch: int) -> Tensor:
+        """A part of a batch, brought to the only size the model takes by repeating its last image."""
+        missing = batch - len(part)
+        if not missing:
+            return self._reconstruct(part)
+        return self._reconstruct(torch.cat([part, part[-1:].expand(missing, *part.shape[1:])]))[: len(part)]
+
+    def _reconstruct(self, images: Tensor) -> Tensor:
+        values = self.how.into.to_model(_with_channels(images, self.how.channels))
+        shape = values.shape
+        given = values.flatten(1) if self.how.flat else values
+        found = pick_output(self.inner(given if self.device is None else given.to(self.device)), self.how.output, given)
+        if self.device is not None:
+            found = found.to(images.device)
+        if self.how.flat:
+            found = _unflattened(found, shape)
+        elif found.shape != shape and found.shape[1:].numel() == shape[1:].numel():
+            raise InputError(
+                f"The model returned {size(found.shape)} for images of {size(shape)}; if it works on flat vectors, "
+                f"set {option('flat', True)}."
+            )
+        return self._as_given(self.how.back.to_pixels(found), images)
+
+    def _as_given(self, pixels: Tensor, images: Tensor) -> Tensor:
+        """The model's channels brought back to the images'; a wrong shape is left for the check to name."""
+        if self.how.channels is None or pixels.ndim != 4 or pixels.shape[1] == images.shape[1]:
+            return pixels
+        if images.shape[1] == 1:
+            return pixels.mean(1, keepdim=True)
+        return pixels.repeat(1, images.shape[1], 1, 1) if pixels.shape[1] == 1 else pixels
+
+    def extra_repr(self) -> str:
+        return str(self.how)
+
+
+def _with_channels(images: Tensor, channels: int | None) -> Tensor:
+    if channels is None or images.shape[1] == channels:
+        return images
+    return images.mean(1, keepdim=True) if channels == 1 else images.repeat(1, channels, 1, 1)
+
+
+def _unflattened(found: Tensor, shape: torch.Size) -> Tensor:
+    if len(found) != shape[0] or found.numel() != shape.numel():
+        raise InputError(
+            f"The model returned {size(found.shape)} for {shape[0]} flat images of {shape[1:].numel()} values; "
+            "it must return as many values as it is given."
+        )
+    return found.reshape(shape)

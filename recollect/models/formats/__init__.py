@@ -1,0 +1,1 @@
+"""Model formats, one a file."""

@@ -1,0 +1,129 @@
+"""torch.export archives (.pt2), copied part by part: what is checked is written anew, and only the copy is opened."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from recollect.errors import InputError
+from recollect.models.formats.exported_checks import Refused, checked
+from recollect.models.refusals import unsafe_program
+from recollect.models.wording import first_line
+
+PROGRAM = "models/model.json"
+INPUTS = "data/sample_inputs/model.pt"  # pickled; a model runs without its sample
+PAYLOADS = {
+    "data/weights/": ("model_weights_config.json", "weight_"),
+    "data/constants/": ("model_constants_config.json", "tensor_"),
+}
+AS_THEY_ARE = ("archive_format", "archive_version", "byteorder")
+WAY_ROUND = (
+    "Export it again with torch.export.save from this version of torch, from a model of plain tensors, "
+    "or build it from your own code with package.module:factory."
+)
+UNBOUNDED = 2**16  # a largest batch above this is no limit in practice
+
+
+class ExportedModel(nn.Module):
+    """The network of an exported program; its mode was fixed when it was exported."""
+
+    def __init__(self, program: torch.export.ExportedProgram) -> None:
+        super().__init__()
+        self.network = program.module(check_guards=False)
+        self.batch = _largest_batch(program)
+
+    def forward(self, values: Tensor) -> Any:
+        return self.network(values)
+
+    def train(self, mode: bool = True) -> ExportedModel:  # noqa: ARG002
+        """Nothing: an exported network has no other mode, and its own train() raises."""
+        return self
+
+
+def open_exported(path: Path, device: torch.device | str) -> ExportedModel:
+    """The model of a .pt2 archive."""
+    data = path.read_bytes()
+    try:
+        copy = clean_copy(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.load(copy)
+            if torch.device(device).type != "cpu":
+                from torch.export.passes import move_to_device_pass
+
+                program = move_to_device_pass(program, str(device))
+            return ExportedModel(program)
+    except Refused as error:
+        raise unsafe_program(path, str(error), WAY_ROUND) from None
+    except Exception as error:  # torch raises asserts, key errors and its own kinds for what it cannot read
+        raise InputError(
+            f"{path} cannot be opened as an exported program ({type(error).__name__}: {first_line(error)}). {WAY_ROUND}"
+        ) from None
+
+
+def clean_copy(data: bytes) -> BytesIO:
+    """The archive with its program checked and its tensors, and without pickles, compiled code and extra files."""
+    reader = torch._C.PyTorchFileReader(BytesIO(data))
+    names = set(reader.get_all_records())
+    _check_layout(names)
+    copy = BytesIO()
+    writer = torch._C.PyTorchFileWriter(copy)
+    writer.set_min_version(6)
+
+    def write(name: str, content: bytes) -> None:
+        writer.write_record(name, content, len(content))
+
+    for folder, (listing, prefix) in PAYLOADS.items():
+        config = json.loads(reader.get_record(folder + listing))
+        for file in _payload_files(config, prefix):
+            write(folder + file, reader.get_record(folder + file))
+        write(folder + listing, json.dumps(checked(config)).encode())
+    write(PROGRAM, json.dumps(checked(json.loads(reader.get_record(PROGRAM)))).encode())
+    write(INPUTS, b"")
+    for name in AS_THEY_ARE:
+        if name in names:
+            write(name, reader.get_record(name))
+    writer.write_end_of_file()
+    copy.seek(0)
+    return copy
+
+
+def _check_layout(names: set[str]) -> None:
+    if any(name.startswith("data/aotinductor/") for name in names):
+        raise Refused("it holds compiled machine code (AOTInductor)")
+    needed = {PROGRAM, "archive_format", *(folder + listing for folder, (listing, _) in PAYLOADS.items())}
+    if needed - names:
+        raise Refused(
+            f"it has no {min(needed - names)}; older versions of torch wrote the weights as a pickle, which is not read"
+        )
+    others = [name for name in names if name.startswith("models/") and name != PROGRAM]
+    if others:
+        raise Refused(f"it holds more than one program ({others[0]})")
+
+
+def _payload_files(config: Any, prefix: str) -> set[str]:
+    """The files of raw tensors that a listing names; a pickled one is refused."""
+    files = set()
+    for name, payload in config["config"].items():
+        file = str(payload["path_name"])
+        if payload["use_pickle"] is not False or not file.removeprefix(prefix).isdigit():
+            raise Refused(f"{str(name)[:60]!r} is stored as a pickle")
+        files.add(file)
+    return files
+
+
+def _largest_batch(program: torch.export.ExportedProgram) -> int | None:
+    """The number of images that the program was exported for, where it was not left open."""
+    name = program.graph_signature.user_inputs[0]
+    first = next(node for node in program.graph.nodes if node.name == name).meta["val"].shape[0]
+    if isinstance(first, int):
+        return first
+    bounds = program.range_constraints.get(first.node.expr)
+    limit = UNBOUNDED if bounds is None else bounds.upper
+    return int(limit) if limit < UNBOUNDED else None

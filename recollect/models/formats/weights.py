@@ -1,0 +1,114 @@
+"""Weights from a file into a network: safetensors, or a plain state dict of torch.save, read without running code."""
+
+from __future__ import annotations
+
+import pickletools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from recollect.checkpoints import read_tensors
+from recollect.errors import InputError
+from recollect.models.formats.detect import kind_of
+from recollect.models.refusals import needs_pickle
+from recollect.models.wording import first_line, option
+
+# What a state dict of tensors needs, and no more. It is read before torch sees the file, so it also holds where
+# the process has widened torch's own list with add_safe_globals.
+_ADMITTED = re.compile(
+    r"collections OrderedDict|torch\._utils _rebuild_(tensor_v2|parameter)|torch (\w+Storage|Size|device)"
+    r"|torch\.storage UntypedStorage|torch (b?float|u?int|complex|double|half|long|short|bool)\d*"
+    r"|_codecs encode|(builtins|__builtin__) set"
+)
+_PREFIXES = ("module.", "_orig_mod.")  # what DataParallel and torch.compile put before every name
+
+
+def load_weights(network: nn.Module, path: Path, key: str | None) -> None:
+    """Put the weights of a file into a network; every name has to fit."""
+    weights = read_weights(path, key)
+    for prefix in _PREFIXES:
+        own = any(name.startswith(prefix) for name in network.state_dict())
+        if weights and not own and all(name.startswith(prefix) for name in weights):
+            weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        text = "; ".join(line.strip() for line in str(error).splitlines()[1:4]) or first_line(error)
+        raise InputError(f"The weights in {path} do not fit {type(network).__name__}: {text[:500]}") from None
+
+
+def read_weights(path: Path, key: str | None = None) -> dict[str, Tensor]:
+    """Names and tensors of a file."""
+    kind = kind_of(path)
+    if kind == "safetensors":
+        if key is not None:
+            raise InputError(f"{path} holds one set of weights; leave {option('weights_key', key)} out.")
+        return read_tensors(path)[0]
+    if kind == "weights":
+        return _state_dict(load_strictly(path), path, key)
+    if kind == "pickle":
+        raise needs_pickle(path, "it is a bare pickle, or was saved by torch before 1.6")
+    if kind == "torchscript":
+        raise InputError(f"{path} is TorchScript, a whole model: open it by itself, without a factory.")
+    raise InputError(
+        f"{path} holds no weights that can be read; expected .safetensors, or a state dict in .pt or .pth."
+    )
+
+
+def load_strictly(path: Path) -> Any:
+    """What torch.save wrote, if that is containers and tensors alone."""
+    try:
+        names = _names_in_pickle(torch._C.PyTorchFileReader(str(path)).get_record("data.pkl"))
+    except (RuntimeError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {first_line(error)}") from None
+    strange = sorted(name.replace(" ", ".") for name in names if not _ADMITTED.fullmatch(name))
+    if strange:
+        raise needs_pickle(path, f"it is more than a state dict of tensors (it asks for {', '.join(strange[:4])})")
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a broken file fails in many ways, and every way is the file's fault
+        raise needs_pickle(path, f"torch's reader for weights alone refused it ({first_line(error)})") from None
+
+
+def _names_in_pickle(data: bytes) -> set[str]:
+    """Every name that a pickle would look up, as "module name"; the pickle is read, not run."""
+    names = set()
+    for operation, argument, _ in pickletools.genops(data):
+        if operation.name == "GLOBAL":
+            names.add(str(argument))
+        elif operation.name in ("STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"):
+            names.add(f"a name through {operation.name}")
+    return names
+
+
+def _state_dict(saved: Any, path: Path, key: str | None) -> dict[str, Tensor]:
+    if key is not None:
+        if not isinstance(saved, Mapping) or key not in saved:
+            raise InputError(f"{path} has no {option('weights_key', key)}; it has {_keys(saved)}.")
+        saved = saved[key]
+    if _is_state_dict(saved):
+        return dict(saved)
+    inner = [name for name, part in saved.items() if _is_state_dict(part)] if isinstance(saved, Mapping) else []
+    if len(inner) == 1:
+        return dict(saved[inner[0]])
+    if inner:
+        choices = ", ".join(map(str, inner))
+        example = option("weights_key", inner[0])
+        raise InputError(f"{path} holds several sets of weights ({choices}); say which, for example {example}.")
+    raise InputError(f"{path} holds no state dict (names and tensors); it holds {_keys(saved)}.")
+
+
+def _is_state_dict(part: Any) -> bool:
+    if not isinstance(part, Mapping) or not part:
+        return False
+    return all(isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in part.items())
+
+
+def _keys(saved: Any) -> str:
+    if not isinstance(saved, Mapping):
+        return f"a {type(saved).__name__}"
+    return ", ".join(map(str, list(saved)[:12])) or "nothing"

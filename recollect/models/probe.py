@@ -1,0 +1,135 @@
+"""A model tried on a few images before long work: what would go wrong later is said now, in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from recollect.devices.precision import as_judged, weights_of
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.models.adapt import Adaptation, Adapted
+from recollect.models.outputs import pick_output
+from recollect.models.range_check import check_range, reconstruction_error
+from recollect.models.wording import first_line, option, size
+
+COUNT = 16  # images tried; enough to tell ranges apart
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a few images told about a model."""
+
+    mse: float  # mean reconstruction error over the images tried
+    deterministic: bool  # the same images twice gave the same output, bit for bit
+    images: int  # how many were tried
+
+
+def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT) -> Probe:
+    """Run a model on the first images; an InputError says what does not fit and which option to set."""
+    pixels = (images[:count].pixels if isinstance(images, Images) else Images(images[:count]).pixels).clone()
+    if not callable(model):
+        raise InputError(f"A model is an nn.Module or a function from images to images; got a {type(model).__name__}.")
+    with torch.no_grad(), as_judged(model):
+        pixels = pixels.to(_device_of(model))
+        _check_dtype(model, pixels)
+        _check_colour(model, pixels)
+        out = _tried(model, pixels)
+        _check_output(out, pixels)
+        mse = reconstruction_error(out, pixels)
+        check_range(model, pixels, mse)
+        again = _tried(model, pixels)
+    return Probe(mse, bool(torch.equal(out, again)), len(pixels))
+
+
+def _tried(model: Any, pixels: Tensor) -> Tensor:
+    """The model's images, or an error that says what it would have taken."""
+    try:
+        return pick_output(model(pixels.clone()), None, pixels)
+    except InputError:
+        raise
+    except Exception as error:  # a foreign model may raise anything
+        shape = size(pixels.shape[1:])
+        hint = _what_works(model, pixels)
+        raise InputError(f"The model cannot take images of {shape} ({first_line(error)}); {hint}") from error
+
+
+def _what_works(model: Any, pixels: Tensor) -> str:
+    """The first change of one option under which the model runs."""
+    if len(pixels) > 1 and _runs(model, Adaptation(), pixels[:1]):
+        return f"it takes one image at a time: set {option('batch', 1)}."
+    others = [("channels", 4 - pixels.shape[1]), ("flat", True)]
+    for name, value in others:
+        if _runs(model, Adaptation(**{name: value}), pixels[:1]):  # type: ignore[arg-type]
+            return f"set {option(name, value)}, with which it runs."
+    return (
+        "check the size of the images (a source takes ?size=N), the channels option (1 or 3) "
+        "and the batch option (a fixed number of images)."
+    )
+
+
+def _runs(model: Any, how: Adaptation, pixels: Tensor) -> bool:
+    try:
+        return Adapted(model, how)(pixels).shape == pixels.shape
+    except Exception:  # the question is only whether it does
+        return False
+
+
+def _check_output(out: Tensor, pixels: Tensor) -> None:
+    if out.shape != pixels.shape:
+        flat = out[0].numel() == pixels[0].numel() if len(out) == len(pixels) else False
+        hint = (
+            f"if it works on flat vectors, set {option('flat', True)}."
+            if flat
+            else (
+                "an autoencoder returns the shape it is given: check the size of the images (a source takes ?size=N), "
+                "and with the output option that the right part is taken."
+            )
+        )
+        raise InputError(f"The model returned {size(out.shape)} for images of {size(pixels.shape)}; {hint}")
+    if out.dtype != pixels.dtype:
+        raise InputError(f"The model returned {out.dtype} for {pixels.dtype} images; call model.float() first.")
+    if out.device != pixels.device:
+        there = option("device", str(out.device))
+        raise InputError(f"The model returned images on {out.device} for images on {pixels.device}; set {there}.")
+    finite = torch.isfinite(out)
+    if not bool(finite.all()):
+        share = float((~finite).double().mean())
+        raise InputError(
+            f"{share:.1%} of what the model returned is NaN or infinite; check its weights, and the range of values "
+            "it wants (input_range)."
+        )
+
+
+def _check_dtype(model: Any, pixels: Tensor) -> None:
+    kinds = {w.dtype for w in weights_of(model) if w.is_floating_point()} - {pixels.dtype}
+    if kinds:
+        raise InputError(
+            f"The model's weights are {min(map(str, kinds))} and images are {pixels.dtype}; call model.float() first."
+        )
+
+
+def _check_colour(model: Any, pixels: Tensor) -> None:
+    """A grey model never saw colour, and scoring what it cannot give back would call it safe."""
+    if isinstance(model, Adapted) and model.how.channels == 1 and pixels.shape[1] == 3:
+        spread = float((pixels.amax(1) - pixels.amin(1)).max())
+        if spread > 1e-3:
+            raise InputError(
+                "The model takes grey images and these have colour, which it never saw and cannot give back; "
+                "convert the images to grey, as it was trained."
+            )
+
+
+def _device_of(model: Any) -> torch.device:
+    devices = {weights.device for weights in weights_of(model)}
+    if len(devices) > 1:
+        named = ", ".join(sorted(map(str, devices)))
+        raise InputError(
+            f"The model's weights lie on several devices ({named}); move it to one, for example with device."
+        )
+    if torch.device("meta") in devices:
+        raise InputError("The model has no weights yet, only their shapes (device meta); load them first.")
+    return next(iter(devices), torch.device("cpu"))

@@ -1,0 +1,71 @@
+"""Is the model in the range of values that the options say? Judged by which range lets it reproduce training images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+from recollect.models.adapt import Adaptation, Adapted
+from recollect.models.value_range import Scaling
+
+HOPELESS = 2e-3  # a reconstruction error above this (27 dB) calls for a look at other ranges
+BETTER = 10  # one that is not hopeless and fits this many times better is no accident
+
+PIXELS = Scaling.of_range(0, 1)
+COMMON = (  # mean and std of ImageNet, CIFAR-10 and MNIST
+    ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    ((0.4914, 0.4822, 0.4465), (0.247, 0.2435, 0.2616)),
+    ((0.1307,), (0.3081,)),
+)
+
+
+def reconstruction_error(out: Tensor, pixels: Tensor) -> float:
+    return float((out.double() - pixels.double()).square().mean())
+
+
+def check_range(model: Any, pixels: Tensor, mse: float) -> None:
+    """An error where the stated range is hopeless and another fits far better."""
+    if mse <= HOPELESS:
+        return
+    inner, how = (model.inner, model.how) if isinstance(model, Adapted) else (model, Adaptation())
+    device = model.device if isinstance(model, Adapted) else None
+    tried = [(mse, how)]
+    for other in _alternatives(how, how.channels or pixels.shape[1]):
+        found = _error_under(Adapted(inner, other, device), pixels)
+        if found is not None:
+            tried.append((found, other))
+    best, other = min(tried, key=lambda pair: pair[0])
+    if best <= HOPELESS and best * BETTER < mse:
+        words = other.into.words if other.into == other.back else f"{other.into.words} with {other.back.words}"
+        raise InputError(
+            f"The range of values looks wrong: as given, the model reproduces these images with an error (MSE) of "
+            f"{mse:.2g}, and with {words} it is {best:.2g}; set that."
+        )
+
+
+def _alternatives(how: Adaptation, channels: int) -> Iterator[Adaptation]:
+    """Ranges in use, for input and output alike, for one of them alone, and an output in [0, 1] from a sigmoid."""
+    scalings = [PIXELS, Scaling.of_range(-1, 1), Scaling.of_range(0, 255)]
+    scalings += [Scaling.of_statistics(*s) for s in COMMON if len(s[0]) in (1, channels)]
+    plain_output = Scaling.of_range(0, 1, "output_range")
+    for scaling in scalings:
+        yield replace(how, into=scaling, back=scaling)
+        if not scaling.plain:
+            yield replace(how, into=scaling, back=plain_output)
+    for low, high in ((-1, 1), (0, 255)):
+        yield replace(how, into=PIXELS, back=Scaling.of_range(low, high, "output_range"))
+
+
+def _error_under(model: Adapted, pixels: Tensor) -> float | None:
+    try:
+        out = model(pixels.clone())
+    except Exception:  # a range under which it does not run is no alternative
+        return None
+    if out.shape != pixels.shape or not bool(torch.isfinite(out).all()):
+        return None
+    return reconstruction_error(out, pixels)

@@ -1,0 +1,48 @@
+"""Recovery rate as a function of the threshold: U-Nets, mask 6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recollect.paper.cells import Cell
+from recollect.paper.experiment import Experiment
+from recollect.paper.experiments.perfect_fit import fits, methods
+from recollect.paper.render.panels import Panel, against_threshold
+from recollect.paper.render.tables import ACTIVATION_NAMES
+from recollect.paper.scales import Scale
+from recollect.paper.store import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def cells(scale: Scale) -> list[Cell]:
+    return [
+        Cell(fit, fit.milestones[-1], "train", scale.masks[-1], method)
+        for fit in fits(scale, ("unet",))
+        for method in methods(fit, fit.milestones[-1])
+    ]
+
+
+def figures(scale: Scale, results: Results) -> dict[str, Figure]:
+    """A panel a network of which there are records."""
+    from recollect.paper.render.draw import PERCENT, Axis, grid_figure
+
+    panels: dict[str, Panel] = {}
+    for fit in fits(scale, ("unet",)):
+        panel = against_threshold(results, [c for c in cells(scale) if c.fit == fit])
+        if panel.lines:
+            panels[f"{ACTIVATION_NAMES[fit.activation]}, {fit.optimizer.title()}"] = panel
+    if not panels:
+        return {}
+    x = Axis("MSE below which an image counts as recovered", (1.3e-3, 8e-8), log=True)
+    return {"thresholds": grid_figure({"U-Net": list(panels.values())}, list(panels), x, PERCENT)}
+
+
+EXPERIMENT = Experiment(
+    id="thresholds",
+    shows="recovery rate against the MSE threshold from 1e-3 to 1e-7, U-Net, mask 6",
+    where="Figure 9",
+    cells=cells,
+    figures=figures,
+)

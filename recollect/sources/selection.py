@@ -1,0 +1,112 @@
+"""Which images of a catalogue a spelling asks for: seeded, balanced, train and control apart."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recollect.errors import InputError
+from recollect.sources.address import Request
+from recollect.sources.catalogue import Catalogue
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """Positions that may be drawn, each with its class and its seeded rank in that class."""
+
+    positions: np.ndarray
+    keys: np.ndarray
+    classes: np.ndarray
+    ranks: np.ndarray
+    sizes: np.ndarray  # of the image's class, for each image
+    from_front: bool  # train is taken from the front, control from the back
+
+
+def draw(catalogue: Catalogue, request: Request) -> np.ndarray:
+    """The positions asked for. Train is taken from one end of a seeded order, control from the other.
+
+    So sets of one seed nest (the first 20 of `count=40` are `count=20`), and a train and a control set share
+    nothing as long as together they are no more than the whole.
+    """
+    able = _able(catalogue, request.seed)
+    if not request.drawn:
+        return _all(able, request)
+    if catalogue.sides is not None:
+        able = able[np.asarray(catalogue.sides)[able] == request.part]
+    ranked = _rank(able, catalogue, request)
+    if request.per_class is None:
+        return _of_all(ranked, catalogue, request)
+    if catalogue.labels is None:
+        raise InputError(f"{request.source} has no classes, so per-class means nothing here; use count.")
+    return _of_each_class(ranked, catalogue, request)
+
+
+def seeded_keys(ids: Sequence[str], seed: int) -> np.ndarray:
+    """A number for each image, by which a draw is ordered.
+
+    It comes from the image's id alone, so a draw depends neither on the order of files nor on a library's version.
+    """
+    digests = (hashlib.sha256(f"{seed}/{i}".encode("utf-8", "surrogateescape")).digest()[:8] for i in ids)
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+
+
+def _able(catalogue: Catalogue, seed: int) -> np.ndarray:
+    """Positions that may be drawn: one of each group, the first in the seeded order."""
+    if catalogue.groups is None:
+        return np.arange(len(catalogue.ids))
+    order = np.argsort(seeded_keys(catalogue.ids, seed), kind="stable")
+    _, first = np.unique(np.asarray(catalogue.groups)[order], return_index=True)
+    return np.sort(order[first])
+
+
+def _all(able: np.ndarray, request: Request) -> np.ndarray:
+    if request.part != "train":
+        raise InputError(
+            f"{request.source} was asked for its control part but not for how many, and train without a number is "
+            f"all {len(able)} images; add count=N (at most {len(able) // 2}) or per-class=N to both."
+        )
+    return able
+
+
+def _rank(able: np.ndarray, catalogue: Catalogue, request: Request) -> _Ranked:
+    labels = np.zeros(len(able)) if catalogue.labels is None else np.asarray(catalogue.labels)[able]
+    _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    keys = seeded_keys([catalogue.ids[p] for p in able], request.seed)
+    order = np.lexsort((keys, classes))
+    ranks = np.empty(len(able), np.int64)
+    ranks[order] = np.arange(len(able)) - (np.cumsum(counts) - counts)[classes[order]]
+    from_front = catalogue.sides is not None or request.part == "train"
+    return _Ranked(able, keys, classes, ranks, counts[classes], from_front)
+
+
+def _of_all(ranked: _Ranked, catalogue: Catalogue, request: Request) -> np.ndarray:
+    """`count` images: every class in proportion, or every class alike where the source keeps two sides."""
+    count, whole = request.count or 0, len(ranked.positions)
+    room = whole if ranked.from_front else whole // 2
+    if count > room:
+        why = "" if ranked.from_front else f", so that train can have as many of the {whole}"
+        raise InputError(f"{request} asks for {count} images; it can have {room} at most{why}. Ask for fewer.")
+    # The half makes the order read the same from both ends: front and back hold the classes in the same shares.
+    share = ranked.ranks if catalogue.sides is not None else (ranked.ranks + 0.5) / ranked.sizes
+    order = ranked.positions[np.lexsort((ranked.keys, share))]
+    return order[:count] if ranked.from_front else order[::-1][:count]
+
+
+def _of_each_class(ranked: _Ranked, catalogue: Catalogue, request: Request) -> np.ndarray:
+    """The same number of every class, one of each in turn."""
+    number = request.per_class or 0
+    room = ranked.sizes if ranked.from_front else ranked.sizes // 2
+    if number > room.min():
+        least = int(np.argmin(room))
+        label = np.asarray(catalogue.labels)[ranked.positions[least]]
+        why = "" if ranked.from_front else f", so {room[least]} at most for each of train and control"
+        raise InputError(
+            f"{request} asks for {number} of each class, but class {label} has {ranked.sizes[least]}{why}. "
+            "Ask for fewer."
+        )
+    place = ranked.ranks if ranked.from_front else ranked.sizes - 1 - ranked.ranks
+    order = np.lexsort((ranked.classes, place))
+    return ranked.positions[order[: number * len(np.unique(ranked.classes))]]

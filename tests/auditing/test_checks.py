@@ -1,0 +1,148 @@
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from recollect import Images
+from recollect.auditing import checks
+from recollect.records import Record
+
+
+def record(method: str = "blind", set_name: str = "train", **columns: Any) -> Record:
+    count = len(next(iter(columns.values()), [0]))
+    rows = {"mse": [1.0] * count, "stop": ["converged"] * count} | columns
+    numbers = [1] * count
+    return Record(
+        {"set": set_name, "mask": "half", "method": method}, {}, list(map(str, range(count))), rounds=numbers,
+        steps=numbers, **rows,
+    )  # fmt: skip
+
+
+def test_determinism() -> None:
+    assert checks.check_determinism(True).level == "ok"
+    warned = checks.check_determinism(False)
+    assert (warned.level, "not deterministic" in warned.sentence) == ("warning", True)
+
+
+@pytest.mark.parametrize(
+    ("loss", "level", "words"),
+    [
+        (1e-7, "ok", "fits"),
+        (1.1e-7, "note", "read the approximate rate"),
+        (5e-4, "note", "approximate"),
+        (6e-4, "warning", "low rates mean little"),
+        (math.nan, "warning", "not a finite number"),
+    ],
+)
+def test_fit(loss: float, level: str, words: str) -> None:
+    found = checks.check_fit(loss)
+    assert found.level == level
+    assert words in found.sentence
+
+
+def test_a_model_that_copies_is_warned_about() -> None:
+    found = checks.check_copying(0.001)
+    assert found is not None
+    assert (found.level, "nearly unchanged (it moves them by 0.1% of the damage)" in found.sentence) == (
+        "warning",
+        True,
+    )
+    for restoring in (0.05, 1.3, math.nan, None):
+        assert checks.check_copying(restoring) is None
+
+
+def test_control_and_its_overlap() -> None:
+    assert checks.check_control(None).level == "warning"
+    assert "40 control images" in checks.check_control(40).sentence
+    assert checks.check_overlap(0, 9).level == "ok"
+    found = checks.check_overlap(3, 9)
+    assert (found.level, "3 of the 9 control images" in found.sentence) == ("warning", True)
+
+
+def test_duplicates_inside_train() -> None:
+    assert checks.check_duplicates(0, 9).level == "ok"
+    found = checks.check_duplicates(2, 9)
+    assert (found.level, "2 of the 9 training images" in found.sentence) == ("note", True)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "level", "words"), [(0, "ok", "No original value"), (1, "note", "0.5%"), (3, "warning", "1.6%")]
+)
+def test_zeros_in_the_originals(zeros: int, level: str, words: str) -> None:
+    pixels = torch.full((1, 3, 8, 8), 0.5)
+    pixels[0, 0, 0, :zeros] = 0  # one channel is enough: masks are estimated value by value
+    found = checks.check_black(Images(pixels))
+    assert found.level == level
+    assert words in found.sentence
+
+
+def test_zeros_are_counted_over_all_chunks() -> None:
+    pixels = torch.full((5, 1, 2, 2), 0.5)
+    pixels[4] = 0
+    assert "20.0%" in checks.check_black(Images(pixels), chunk=2).sentence
+
+
+def test_the_zero_rule_stands_beside_blind() -> None:
+    rule = record("zero-rule", mask_accuracy=[1.0, 1.0, 1.0, 0.99], mse=[1e-9, 1e-9, 1.0, 1.0])
+    blind = record("blind", mse=[1e-9, 1.0, 1.0, 1.0])
+    other = record("blind", "control", mse=[1e-9])
+    found = checks.check_zero_rule([rule, blind, other])
+    assert found is not None
+    assert found.level == "note"
+    assert "exact mask in 75% of the tries" in found.sentence
+    assert "recovers 50% accurately, blind 25%" in found.sentence
+    hard = checks.check_zero_rule([record("zero-rule", mask_accuracy=[0.5, 0.9])])
+    assert hard is not None
+    assert hard.level == "ok"
+    assert "blind" not in hard.sentence
+    assert checks.check_zero_rule([blind]) is None
+    assert checks.check_zero_rule([record("zero-rule", "control", mask_accuracy=[1.0])]) is None
+
+
+def test_runs_that_did_not_settle() -> None:
+    assert checks.check_stops([record(stop=["converged", "done"])]).level == "ok"
+    some = checks.check_stops([record(stop=["converged"] * 8 + ["limit", "cycle"])])
+    assert some.level == "note"
+    assert "of 10 by blind, 1 hit the limit of rounds, 1 went in a cycle" in some.sentence
+    assert checks.check_stops([record(stop=["converged", "limit"])]).level == "warning"
+    diverged = [record("known", stop=["done"] * 9 + ["diverged"]), record(stop=["converged"] * 9 + ["limit"])]
+    found = checks.check_stops(diverged)
+    assert found.level == "warning"  # and a later note does not take it back
+    assert "of 10 by known, 1 diverged; of 10 by blind" in found.sentence
+    assert checks.check_stops([record("iterate", stop=["limit"] * 5)]).level == "note"  # its limit is its nature
+
+
+def test_the_float32_floor() -> None:
+    assert checks.check_float32_floor([record(mse=[1e-9, 1e-3])], None).level == "ok"
+    floor = checks.check_float32_floor([record(mse=[1e-14, 1e-3]), record(set_name="control", mse=[0.0])], None)
+    assert (floor.level, "50% of the errors are below 1e-13" in floor.sentence) == ("note", True)
+    measured = checks.check_float32_floor([record(mse=[1e-11, 1e-3])], 1e-10)
+    assert "50% of the errors are below 1e-10" in measured.sentence
+    coarse = checks.check_float32_floor([record(mse=[1e-3])], 2e-8)
+    assert (coarse.level, "MSE of 2e-08" in coarse.sentence) == ("warning", True)
+
+
+def test_attractors_and_recovery() -> None:
+    rows = [{"attractor": a, "recovered": r} for a, r in [(True, True), (True, False), (False, True), (False, False)]]
+    found = checks.check_attractors(rows)
+    assert "2 of the 4 training images examined are attractors" in found.sentence
+    assert "1 of 2 attractors and 1 of 2 others, so an image can be read back without" in found.sentence
+    assert "others" not in checks.check_attractors(rows[:2]).sentence
+
+
+@pytest.mark.parametrize(
+    ("known", "level", "words"),
+    [
+        ("unknown", "note", "is unknown"),
+        ({"train": {"exact": 0, "near": 0, "total": 9}}, "ok", "trained on cats, and has seen 0 of the 9 train images"),
+        ({"train": {"exact": 0, "near": 2, "total": 9}}, "warning",
+         "0 of the 9 train images exactly and 2 in a nearly equal copy: what ddnm recovers of them may be its own"),
+        ({"train": {"exact": 0, "near": 0, "total": 9}, "control": {"exact": 1, "near": 0, "total": 4}}, "warning",
+         "1 of the 4 control images exactly and 0 in a nearly equal copy: what ddnm recovers of them may be its own"),
+    ],
+)  # fmt: skip
+def test_prior(known: Any, level: str, words: str) -> None:
+    found = checks.check_prior({"name": "p", "trained_on": "cats", "known_to_it": known})
+    assert found.level == level
+    assert words in found.sentence

@@ -1,0 +1,168 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from recollect import Images, InputError
+from recollect.auditing import audit
+from recollect.auditing.generic_baseline import prior_facts
+from recollect.diffusion import open_prior, train_prior
+from recollect.methods import DDNM, Blind
+from tests.auditing.making import images, small_audit
+from tests.diffusion.making import TINY
+from tests.gaussian import GaussianPrior
+from tests.planted import Memorizer
+
+QUICK = {"masks": "half", "methods": "blind,ddnm"}
+
+
+@pytest.fixture(scope="module")
+def prior(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A prior that has seen three images: two of the audited training images, and another."""
+    folder = tmp_path_factory.mktemp("prior")
+    seen = Images(torch.cat([images(8, 1).pixels[:2], images(1, 9).pixels]), name="three pictures")
+    train_prior(seen, folder, max_seconds=0.2, recipe=TINY, device="cpu", samples=0)
+    return folder
+
+
+def test_the_record_says_what_the_prior_was_trained_on_and_what_it_knows(prior: Path, tmp_path: Path) -> None:
+    found = small_audit(prior=prior, out=tmp_path, **QUICK)
+    facts = found.to_dict()["prior"]
+    assert (facts["name"], facts["trained_on"], facts["training_images"]) == (str(prior), "three pictures", 3)
+    assert facts["known_to_it"]["train"] == {"exact": 2, "near": 0, "total": 8}
+    assert facts["known_to_it"]["control"] == {"exact": 0, "near": 0, "total": 6}
+    assert next(c for c in found.checks if c.name == "prior").level == "warning"
+    page = (tmp_path / "report.html").read_text()
+    assert "three pictures" in page
+    assert found.to_dict()["attribution"] in page
+    assert facts["weights"] in found.record("train", "half", "ddnm").settings["method"]["prior"]
+
+
+def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(prior: Path) -> None:
+    found = small_audit(prior=prior, **QUICK)
+    assert found.to_dict()["attribution"] == (
+        "Attribution: of 8 training images, blind reads 8 almost exactly and 8 approximately out of this model that "
+        "neither a generic prior (ddnm) nor a smooth surface (biharmonic), told the mask, restores even approximately "
+        "under any of these masks; restored approximately without this model: 0."
+    )
+    assert found.to_dict()["attribution"] in str(found)
+    assert small_audit(masks="half", methods="blind").to_dict()["attribution"] is None
+
+
+def test_what_the_prior_restores_by_itself_is_not_attributed() -> None:
+    """A prior that knows every image exactly: one point, or nothing but what is kept."""
+    sure = GaussianPrior.low_rank((3, 8, 8), rank=1)
+    x = Images(sure.sample(6).clamp(0, 1).float())
+    exact = DDNM(sure, steps=200)
+    found = audit(
+        Memorizer(x.pixels),
+        train=x,
+        masks="half",
+        gamma=0.5,
+        start="half_kept",
+        methods={"blind": "blind", "ddnm": exact},
+    )
+    restored = found.rate("train", "half", "ddnm", 5e-4).count
+    assert restored > 0
+    assert found.rate("train", "half", "ddnm", 1e-7).count < restored  # roughly restored counts, also beside exactly
+    left = found.rate("train", "half", "blind", 5e-4).count - restored
+    assert f"blind reads {left} almost exactly and {left} approximately" in str(found.to_dict()["attribution"])
+    assert found.to_dict()["prior"]["known_to_it"] == "unknown"
+    assert next(c for c in found.checks if c.name == "prior").level == "note"
+
+
+def test_what_a_smooth_surface_restores_is_not_attributed_either(prior: Path) -> None:
+    """Of planes, which come back by themselves, nothing is the model's, and a prior that cannot do it is weak."""
+    slopes = torch.linspace(0.2, 0.9, 8).view(1, 1, 1, 8) * torch.linspace(0.5, 1, 5).view(5, 1, 1, 1)
+    planes = Images(slopes.expand(5, 3, 8, 8).clone())
+    more = {"masks": "block", "gamma": 0.5, "start": "half_kept", "methods": "blind,ddnm", "prior": prior}
+    found = audit(Memorizer(planes.pixels), train=planes, **more)
+    assert found.rate("train", "block", "blind").count == found.rate("train", "block", "biharmonic").count == 5
+    told = str(found.to_dict()["attribution"])
+    assert "blind reads 0 almost exactly and 0 approximately" in told
+    assert "restored approximately without this model: 5." in told
+    strength = next(c for c in found.checks if c.name == "prior-strength")
+    assert strength.level == "warning"
+    assert strength.sentence.endswith("it is weak here, and what it does not restore says little.")
+
+
+def test_a_strong_prior_is_no_warning_whatever_it_is_called() -> None:
+    sure = GaussianPrior.low_rank((3, 8, 8), rank=1)
+    x = Images(sure.sample(6).clamp(0, 1).float())
+    methods = {"blind": "blind", "generic": DDNM(sure, steps=200)}
+    found = audit(Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="half_kept", methods=methods)
+    assert next(c for c in found.checks if c.name == "prior-strength").level == "ok"
+    assert "neither a generic prior (generic) nor a smooth surface" in str(found.to_dict()["attribution"])
+
+
+def test_an_audit_takes_one_prior_by_whatever_settings() -> None:
+    first, second = (GaussianPrior.low_rank((3, 8, 8), rank=rank) for rank in (1, 2))
+    x = images(3, 1)
+    methods = {"blind": "blind", "a": DDNM(first, steps=2), "b": DDNM(first, steps=3)}
+    found = audit(Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="half_kept", methods=methods)
+    assert found.to_dict()["prior"]["methods"] == ["a", "b"]
+    assert "neither a generic prior (a, b) nor a smooth surface" in str(found.to_dict()["attribution"])
+    with pytest.raises(InputError, match="An audit takes one diffusion prior"):
+        audit(Memorizer(x.pixels), train=x, methods=methods | {"b": DDNM(second, steps=3)})
+
+
+def test_the_surface_is_known_by_its_kind_and_needs_no_name_of_its_own(prior: Path) -> None:
+    found = small_audit(prior=prior, masks="half", methods={"blind": "blind", "ddnm": "ddnm", "smooth": "biharmonic"})
+    assert found.methods == ["blind", "zero-rule", "ddnm", "smooth"]
+    assert "nor a smooth surface (smooth), told the mask, restores" in str(found.to_dict()["attribution"])
+    assert any(c.name == "prior-strength" for c in found.checks)
+    other = small_audit(prior=prior, masks="half", methods={"blind": "blind", "biharmonic": "ddnm"})
+    assert "a generic prior (biharmonic), told the mask, does not restore" in str(other.to_dict()["attribution"])
+    assert not any(c.name == "prior-strength" for c in other.checks)
+    first = small_audit(prior=prior, masks="half", methods="biharmonic,ddnm")
+    assert first.to_dict()["attribution"] is None
+
+
+@pytest.mark.parametrize(("methods", "words"), [("biharmonic", "a smooth surface"), ({"smooth": "biharmonic"}, "")])
+def test_the_surface_alone_is_not_called_the_models_memory(methods: str | dict[str, str], words: str) -> None:
+    found = small_audit(masks="half", methods=methods)
+    assert "can be restored almost exactly, without this model," in found.headline
+    assert words in found.headline
+    assert found.to_dict()["prior"] is None
+
+
+def test_alone_it_is_not_called_the_models_memory(prior: Path) -> None:
+    found = small_audit(prior=prior, masks="half", methods="ddnm")
+    assert "can be restored almost exactly, without this model," in found.headline
+    assert "by a general diffusion model that never saw this one" in found.headline
+    assert found.to_dict()["attribution"] is None
+
+
+def test_with_noise_nothing_is_attributed(prior: Path) -> None:
+    found = small_audit(prior=prior, noise_std=0.02, **QUICK)
+    assert str(found.to_dict()["attribution"]).startswith("No attribution: with noise")
+
+
+def test_the_strongest_settings_are_used(prior: Path) -> None:
+    method = small_audit(prior=prior, **QUICK).record("train", "half", "ddnm").settings["method"]
+    assert (method["steps"], method["eta"], method["spacing"], method["draws"]) == (50, 1.0, "quadratic", 4)
+
+
+def test_mistakes_are_told_before_any_work(prior: Path) -> None:
+    def never(_x: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("no work should have begun")
+
+    with pytest.raises(InputError, match="A prior is for the method ddnm; add ddnm to the methods"):
+        audit(never, train=images(2, 1), prior=prior)
+    with pytest.raises(InputError, match="The images are 16x16 and the prior knows 8x8"):
+        audit(never, train=images(2, 1, size=16), methods="ddnm", prior=prior)
+    with pytest.raises(InputError, match="colour images and was given grey images"):
+        audit(never, train=images(2, 1, channels=1), methods="ddnm", prior=prior)
+    with pytest.raises(InputError, match="There is no folder"):
+        audit(never, train=images(2, 1), methods="ddnm", prior="no-such-folder")
+    with pytest.raises(InputError, match=r"ddnm restores erased pixels and cannot undo blur:1.5"):
+        audit(never, train=images(2, 1), masks="half,blur:1.5", methods="blind,ddnm", prior=prior)
+    with pytest.raises(InputError, match=r"biharmonic restores erased pixels and cannot undo blur:1.5"):
+        audit(never, train=images(2, 1), masks="half,blur:1.5", methods="blind,biharmonic")
+
+
+def test_a_prior_that_is_open_already_is_taken_as_it_is(prior: Path) -> None:
+    opened = open_prior(prior)
+    found = small_audit(prior=opened, masks="half", methods="ddnm")
+    assert found.to_dict()["prior"]["weights"] == opened.weights_hash
+    assert prior_facts({"blind": Blind()}, {}) is None

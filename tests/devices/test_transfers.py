@@ -1,0 +1,92 @@
+import pytest
+import torch
+from torch import Tensor
+
+from recollect.devices import transfers
+from recollect.devices.transfers import moved, on_host
+
+gpu = pytest.mark.gpu
+
+
+def test_what_is_there_already_is_not_copied() -> None:
+    values = torch.rand(3, 4)
+    assert moved(values, "cpu") is on_host(values) is values
+    assert moved(values, "meta").is_meta
+
+
+VALUES = {
+    "one": torch.tensor([7]),
+    "flags": torch.rand(50, 3, 4, 4) > 0.5,
+    "images": torch.rand(50, 3, 8, 8),
+    "doubles": torch.rand(5, 7, dtype=torch.float64),
+    "expanded": torch.rand(1, 3, 8, 8).expand(20, -1, -1, -1),
+    "channels last": torch.rand(9, 3, 8, 8).to(memory_format=torch.channels_last),
+    "every second": torch.arange(40)[::2],
+    "none": torch.rand(0, 3),
+    "a number": torch.tensor(3.5),
+}
+
+
+@gpu
+@pytest.mark.parametrize("piece", [2**24, 1000, 1])
+@pytest.mark.parametrize("name", VALUES)
+def test_there_and_back(name: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfers, "PIECE", piece)
+    values = VALUES[name]
+    there = moved(values, "cuda")
+    assert there.is_cuda
+    assert there.dtype == values.dtype
+    assert torch.equal(there.cpu(), values)
+    for back in (moved(values.cuda(), "cpu"), on_host(values.cuda())):
+        assert back.device.type == "cpu"
+        assert back.dtype == values.dtype
+        assert torch.equal(back, values)
+
+
+@gpu
+def test_only_what_is_small_and_for_a_short_time_stays_in_pinned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = torch.rand(10, 100, device="cuda")
+    assert on_host(values).is_pinned()
+    assert not moved(values, "cpu").is_pinned()
+    monkeypatch.setattr(transfers, "PIECE", values.nbytes - 1)
+    assert not on_host(values).is_pinned()
+
+
+@gpu
+def test_work_that_is_under_way_is_waited_for() -> None:
+    values = torch.zeros(1000, 1000, device="cuda")
+    torch.cuda._sleep(10**8)  # cycles, a twentieth of a second
+    values += 1
+    assert on_host(values).min() == 1
+    torch.cuda._sleep(10**8)
+    values += 1
+    assert moved(values, "cpu").min() == 2
+
+
+@gpu
+def test_what_is_moved_may_change_afterwards() -> None:
+    here = torch.ones(1000, 1000)
+    torch.cuda._sleep(10**8)  # the copy waits for this
+    there = moved(here, "cuda")
+    here.zero_()
+    others = [moved(torch.full((1000, 1000), 2.0), "cuda") for _ in range(5)]  # as is the memory that it went through
+    assert there.min() == 1
+    assert all(other.min() == 2 for other in others)
+
+
+@gpu
+def test_where_nothing_can_be_pinned_it_is_moved_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Tensor) -> Tensor:
+        raise RuntimeError("no memory can be pinned")
+
+    monkeypatch.setattr(transfers, "_room_for", refuse)
+    values = torch.rand(5, 6)
+    there = moved(values, "cuda")
+    assert torch.equal(moved(there, "cpu"), values)
+    assert torch.equal(on_host(there), values)
+
+
+@gpu
+def test_what_numpy_does_not_know_is_moved_too() -> None:
+    values = torch.rand(5, 6).bfloat16()
+    assert torch.equal(moved(moved(values, "cuda"), "cpu"), values)

@@ -1,0 +1,75 @@
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from recollect import InputError
+from recollect.distributed import cluster as connecting
+from recollect.distributed.cluster import Each, address_of
+from tests.cli.running import mistake
+
+pytestmark = pytest.mark.xdist_group("ray")  # and first of it, by its name: no cluster is there yet
+ROOT = Path(__file__).parents[2]
+
+
+def test_where_ray_is_missing_one_line_says_how_to_install_it(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['ray'] = None; from recollect.paper.commands import main; sys.exit(main())"
+    command = [sys.executable, "-W", "error", "-c", code, "run", "psnr", "--on", "ray", "--results", str(tmp_path)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "recollect: Ray is not installed; pip install 'recollect[ray]' installs it.\n"
+
+
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:1", "127.0.0.1:1", "no.such.host.invalid:10001"])
+def test_where_nobody_answers_it_is_told_soon(address: str) -> None:
+    began = time.monotonic()
+    assert f"Nobody answers at {address}" in mistake("paper", "run", "psnr", "--on", address)
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("greeting", [b"", b"220 a mail server\r\n"])
+@pytest.mark.parametrize("scheme", ["ray://", ""])
+def test_where_something_else_listens_it_is_told_soon(
+    scheme: str, greeting: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "PATIENCE", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answering = threading.Thread(target=_greet, args=(server, greeting))
+        answering.start()
+        address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
+        assert f"What listens at {address} is no Ray cluster" in mistake("paper", "run", "psnr", "--on", address)
+        answering.join()
+
+
+def _greet(server: socket.socket, greeting: bytes) -> None:
+    caller, _ = server.accept()
+    with caller, suppress(ConnectionResetError):
+        caller.sendall(greeting)
+        while caller.recv(100):  # until it hangs up
+            pass
+
+
+@pytest.mark.parametrize("on", ["spark", "ray:/host:1", "ray://host", "host:port", ""])
+def test_what_is_no_cluster_is_told(on: str) -> None:
+    assert "--on takes ray, ray://HOST:PORT, HOST:PORT or auto" in mistake("paper", "run", "psnr", "--on", on)
+
+
+def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert address_of("ray") == "local"
+    assert address_of("ray://head:10001") == "ray://head:10001"
+    monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
+    assert address_of("ray") == "ray://head:10001"
+    assert address_of("10.0.0.1:6379") == "10.0.0.1:6379"
+
+
+def test_what_a_worker_can_be_given() -> None:
+    assert str(Each(2, 0.5)) == "2 CPUs and 0.5 GPUs"
+    for cpus, gpus in ((0, 0), (-1, 1), (1, 1.5)):
+        with pytest.raises(InputError):
+            Each(cpus, gpus)

@@ -1,0 +1,56 @@
+"""What comes from a cluster is what comes from this process."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.auditing import Spread
+from recollect.distributed import Crew
+from recollect.models import Carried
+from recollect.paper.run import run
+from recollect.paper.scales import SMALL
+from recollect.records import PER_IMAGE, read_json, read_records
+from tests.auditing.making import images, small_audit
+from tests.paper.making import bench, experiment
+from tests.planted import Memorizer
+
+pytestmark = pytest.mark.xdist_group("ray")
+
+
+def without_times(folder: Path) -> dict[str, Any]:
+    """Every file of a results folder, less when and where it was made."""
+    found = {p.name: read_json(p) for p in sorted((folder / "results").rglob("*.json*"))}
+    for facts in found.values():
+        for name in ("seconds", "provenance", "history", "why", "log"):
+            facts.pop(name, None)
+        for milestone in facts.get("milestones", ()):
+            milestone.pop("seconds")
+    return found
+
+
+def test_the_papers_records_are_those_of_a_local_run(crew: Crew, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    told: list[str] = []
+    assert run([experiment()], SMALL, bench(tmp_path / "here"))
+    assert run([experiment()], SMALL, bench(tmp_path / "there"), runner=crew, tell=told.append)
+    assert without_times(tmp_path / "here") == without_times(tmp_path / "there")
+    assert len(without_times(tmp_path / "there")) == 13
+    assert told[-1].endswith("12 of 12 cells recorded.")
+    made = {p.name for p in (tmp_path / "here" / "work").rglob("*") if p.is_file()}
+    assert made == {p.name for p in (tmp_path / "there" / "work").rglob("*") if p.is_file()}
+
+
+def test_an_audit_is_that_of_a_local_run(crew: Crew, tmp_path: Path) -> None:
+    model = Memorizer(images(8, 1).pixels)
+    spread = Spread(crew, Carried(model), len(crew))
+    here = small_audit(model=model, out=tmp_path / "here", noise_std=0.01)
+    there = small_audit(model=model, out=tmp_path / "there", noise_std=0.01, measurer=spread)
+    assert [r.key for r in here.records] == [r.key for r in there.records]
+    for a, b in zip(here.records, there.records, strict=True):
+        assert {n: getattr(a, n) for n in PER_IMAGE if n != "mse"} == {
+            n: getattr(b, n) for n in PER_IMAGE if n != "mse"
+        }
+        assert a.mse == pytest.approx(b.mse, rel=1e-4)
+    assert len(read_records(tmp_path / "there" / "cells")) == len(there.records)

@@ -1,0 +1,65 @@
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from recollect.distributed.jobs import Budget, Folder, Shared, Task, in_this_process
+
+
+def job(name: str, pieces: int, seconds: float = 0.0, done: list[str] | None = None):  # type: ignore[no-untyped-def]
+    def do(piece: int) -> str:
+        time.sleep(seconds)
+        if done is not None:
+            done.append(f"{name}{piece}")
+        return f"{name}{piece}"
+
+    def work(_budget: Budget, /) -> Iterator[Task]:
+        for piece in range(pieces):
+            yield Task(name, do, (piece,), str)
+
+    return work
+
+
+def test_jobs_are_done_in_order() -> None:
+    told: list[str] = []
+    assert in_this_process([job("a", 2), job("b", 0), job("c", 1)], Budget(), told.append)
+    assert told == ["a0", "a1", "c0"]
+
+
+def test_time_that_is_over_stops_between_two_pieces_and_what_was_finished_was_told() -> None:
+    told: list[str] = []
+    done: list[str] = []
+    assert not in_this_process([job("a", 100, 0.02, done), job("b", 1)], Budget(0.05), told.append)
+    assert told == done
+    assert 1 <= len(told) < 20
+
+
+def test_no_job_begins_without_time() -> None:
+    assert not in_this_process([job("a", 1)], Budget(0.0), lambda _: None)
+    assert in_this_process([], Budget(0.0), lambda _: None)
+    assert Budget(5.0).left <= 5.0
+
+
+def test_shared_inputs_are_made_once_and_folders_are_given_as_paths(tmp_path: Path) -> None:
+    made: list[int] = []
+    large = Shared(lambda: made.append(1) or len(made))  # type: ignore[func-returns-value]
+    unused = Shared(lambda: made.append(2))
+
+    def work(_budget: Budget, /) -> Iterator[Task]:
+        for _ in range(3):
+            yield Task("t", lambda number, folder: (number, folder), (large, Folder(tmp_path)), str)
+
+    told: list[str] = []
+    assert in_this_process([work], Budget(), told.append)
+    assert told == [str((1, tmp_path))] * 3
+    assert made == [1]
+    assert unused.make is not None
+
+
+def test_a_job_is_asked_for_its_next_task_after_the_first_is_kept() -> None:
+    kept: list[int] = []
+
+    def work(_budget: Budget, /) -> Iterator[Task]:
+        yield Task("training", lambda: 7, (), lambda found: str(kept.append(found)), first=True)
+        assert kept == [7]
+
+    assert in_this_process([work], Budget(), lambda _: None)

@@ -1,0 +1,59 @@
+"""Last, by its name: Ray counts a lost machine for some seconds more, and other tests would wait for that."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.distributed import Crew
+from recollect.distributed.jobs import Budget
+from recollect.paper import measure as measuring
+from recollect.paper.run import run
+from recollect.paper.scales import SMALL
+from tests.distributed.making import naps, one_pid
+from tests.paper.making import bench, experiment
+from tests.paper.test_run import contents
+
+pytestmark = pytest.mark.xdist_group("ray")
+
+
+def test_a_machine_that_is_lost_costs_time_and_no_task(crew: Crew, cluster: Any, second: Any, tmp_path: Path) -> None:
+    kept: list[int] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        if line.startswith("kept") and len(kept) == 3:
+            cluster.remove_node(second, allow_graceful=False)
+
+    told: list[str] = []
+    assert crew([naps(tmp_path, 8, 0.5, kept)], Budget(), tell)
+    assert sorted(kept) == list(range(8))
+    assert len(kept) == 8
+    assert 1 <= sum("lost with its worker" in line for line in told) <= 2
+
+
+@pytest.mark.slow
+def test_the_papers_cells_outlive_a_worker_and_a_machine(
+    crew: Crew, cluster: Any, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "SIDE_BY_SIDE", 0)  # a task for every cell
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        cells = sum("accurate" in line for line in told) if "accurate" in line else 0  # a loss is told in a line too
+        if cells == 3:
+            pids = [os.getpid()]
+            assert crew([one_pid(pids)], Budget(), lambda _: None)
+            os.kill(pids[-1], signal.SIGKILL)
+        if cells == 9:
+            cluster.remove_node(second, allow_graceful=False)
+
+    masks = ("block", "half", "scatter", "dust")
+    assert run([experiment(masks)], SMALL, bench(tmp_path), runner=crew, tell=tell)
+    assert len(contents(tmp_path)) == 24
+    names = [line.split(":")[0] for line in told if "accurate" in line]
+    assert len(names) == len(set(names)) == 24
+    assert sum("trained:" in line for line in told) == 1

@@ -1,0 +1,1 @@
+from tests.accelerate.conftest import calls as calls

@@ -1,0 +1,182 @@
+"""Stated options: ranges, outputs, channels, batches and flat vectors."""
+
+from collections import namedtuple
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from recollect import Blind, InputError
+from recollect.models import open_model, probe_model
+from recollect.models.value_range import read_scaling
+from tests.models.making import images, tiny
+
+Named = namedtuple("Named", "hidden reconstruction")
+
+
+@dataclass
+class Decoded:
+    sample: Tensor
+    loss: float = 0.5
+
+
+class Recorder(nn.Module):
+    """The identity, which remembers what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Tensor] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.append(x)
+        return x
+
+
+@pytest.mark.parametrize(
+    ("options", "low", "high"),
+    [
+        ({"input_range": "-1,1"}, -1, 1),
+        ({"input_range": (-1, 1)}, -1, 1),
+        ({"input_range": "[-1, 1]"}, -1, 1),
+        ({"input_range": "0-255"}, 0, 255),
+        ({"mean": 0.5, "std": "0.25"}, -2, 2),
+        ({"mean": "0.5,0.5,0.5", "std": (0.25, 0.25, 0.25)}, -2, 2),
+        ({"mean": (0.5, 0.5, 0.5), "std": 0.25}, -2, 2),
+        ({"input_range": "0-1"}, 0, 1),
+    ],
+)
+def test_ranges_go_in_and_come_back(options: dict[str, Any], low: float, high: float) -> None:
+    model = Recorder()
+    x = images()
+    x[0, 0, 0, 0], x[0, 0, 0, 1] = 0, 1
+    out = open_model(model, **options)(x)
+    assert float(model.seen[0].min()) == pytest.approx(low)
+    assert float(model.seen[0].max()) == pytest.approx(high)
+    assert torch.allclose(out, x, atol=1e-6)
+
+
+def test_statistics_are_per_channel() -> None:
+    model = Recorder()
+    mean, std = (0.1, 0.2, 0.3), (0.5, 0.6, 0.7)
+    open_model(model, mean=mean, std=std)(images())
+    assert torch.allclose(model.seen[0][:, 2], (images()[:, 2] - 0.3) / 0.7, atol=1e-6)
+    with pytest.raises(InputError, match="mean and std have 3 numbers"):
+        open_model(model, mean=mean, std=std)(images(shape=(1, 8, 8)))
+
+
+def test_an_output_in_another_range_than_the_input() -> None:
+    opened = open_model(lambda x: (x + 1) / 2, input_range="-1,1", output_range="0,1")
+    assert torch.allclose(opened(images()), images(), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input_range": "1,-1"}, "the lower first"),
+        ({"input_range": "wide"}, "input_range is numbers"),
+        ({"input_range": "0,inf"}, "finite"),
+        ({"input_range": "0"}, "two numbers"),
+        ({"mean": 0.5}, "std is missing"),
+        ({"mean": 0.5, "std": 0}, "std is above 0"),
+        ({"mean": (1, 2), "std": 1}, "one a channel"),
+        ({"mean": 127.5, "std": 127.5}, "divide mean and std by 255"),
+        ({"mean": 0.5, "std": 0.5, "input_range": "-1,1"}, "not both"),
+        ({"channels": 4}, "channels is 1"),
+        ({"batch": 0}, "1 or more"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        open_model(tiny(), **options)
+
+
+@pytest.mark.parametrize(
+    ("returned", "output", "suggested"),
+    [
+        (lambda x: (x[:, :1], x, 3), 1, "--output 1"),
+        (lambda x: [x], 0, "--output 0"),
+        (lambda x: {"mu": x[:1], "reconstruction": x}, "reconstruction", "--output reconstruction"),
+        (lambda x: Decoded(x), "sample", "--output sample"),
+        (lambda x: SimpleNamespace(sample=x), "sample", "--output sample"),
+        (lambda x: Named(None, x), "reconstruction", "--output reconstruction"),
+    ],
+)
+def test_outputs_of_every_form(returned: Any, output: str | int, suggested: str) -> None:
+    with pytest.raises(InputError, match=suggested):
+        probe_model(open_model(returned), images())
+    assert torch.equal(open_model(returned, output=output)(images()), images())
+    assert torch.equal(open_model(returned, output=str(output))(images()), images())
+    with pytest.raises(InputError, match=r"There is no output='absent'.*" + suggested):
+        open_model(returned, output="absent")(images())
+
+
+def test_outputs_within_outputs() -> None:
+    def nested(x: Tensor) -> Any:
+        return x[:, :1], {"decoded": Decoded(x)}
+
+    assert torch.equal(open_model(nested, output="1.decoded.sample")(images()), images())
+    with pytest.raises(InputError, match=r"--output 1.decoded.sample"):
+        open_model(nested, output="1.decoded")(images())
+    with pytest.raises(InputError, match=r"tensor, which has no part '0'; leave output=0"):
+        open_model(tiny(), output=0)(images())
+    with pytest.raises(InputError, match="a NoneType, in which no tensor"):
+        open_model(lambda x: None)(images())
+
+
+def test_grey_images_for_a_colour_model_and_the_reverse() -> None:
+    model = Recorder()
+    grey = images(shape=(1, 8, 8))
+    assert torch.allclose(open_model(model, channels=3)(grey), grey, atol=1e-6)
+    assert model.seen[-1].shape == (5, 3, 8, 8)
+    colour = grey.repeat(1, 3, 1, 1)
+    assert torch.allclose(open_model(model, channels=1)(colour), colour, atol=1e-6)
+    assert model.seen[-1].shape == (5, 1, 8, 8)
+    assert torch.equal(open_model(model, channels=3)(images()), images())  # already so
+
+
+def test_a_fixed_batch_is_filled() -> None:
+    model = Recorder()
+    assert torch.equal(open_model(model, batch=4)(images(9)), images(9))
+    assert [len(x) for x in model.seen] == [4, 4, 4]
+    assert torch.equal(model.seen[-1][1:], images(9)[8:].expand(3, -1, -1, -1))
+
+
+def test_flat_vectors() -> None:
+    model = nn.Linear(192, 192)
+    opened = open_model(model, flat=True, input_range="-1,1")
+    same = (model(images().flatten(1) * 2 - 1) + 1) / 2
+    assert torch.allclose(opened(images()).flatten(1), same, atol=1e-6)
+    with pytest.raises(InputError, match="as many values as it is given"):
+        open_model(nn.Linear(192, 5), flat=True)(images())
+    with pytest.raises(InputError, match="--flat"):
+        open_model(lambda x: x.flatten(1), batch=5)(images())
+
+
+def test_an_adapted_model_recovers() -> None:
+    """A solver takes it as it takes any autoencoder, and its mode comes back."""
+    opened = open_model(tiny().train(), input_range="-1,1", batch=2)
+    assert len(Blind(limit=2)(opened, images())) == 5
+    assert opened.inner.training
+
+
+def test_statistics_of_channels_are_brought_to_a_device_once() -> None:
+    scaling = read_scaling((0.0, 1.0), (0.1, 0.2, 0.3), (0.5, 0.5, 0.25))
+    x = torch.rand(2, 3, 4, 4)
+    with torch.inference_mode():
+        scaling.to_model(x)
+    scale, shift = scaling._like(x)
+    assert scaling._like(x + 1) == (scale, shift)
+    assert not scale.is_inference()
+    assert torch.allclose(scaling.to_pixels(scaling.to_model(x)), x, atol=1e-6)
+    assert scaling.to_model(x.double()).dtype == torch.float64
+
+
+@pytest.mark.gpu
+def test_a_model_that_works_on_normalized_images_is_captured(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="recollect.recovery")
+    model = open_model(tiny().cuda(), mean=(0.1, 0.2, 0.3), std=(0.5, 0.5, 0.25))
+    Blind(limit=2)(model, images().cuda())
+    assert "without a CUDA graph" not in caplog.text

@@ -1,0 +1,158 @@
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from recollect import Images, InputError
+from recollect.diffusion import bundled
+from recollect.paper.cells import Cell, ImageSet
+from recollect.paper.experiments import perfect_fit
+from recollect.paper.experiments.catalogue import EXPERIMENTS
+from recollect.paper.scales import FULL, SMALL, scale_named
+
+FIT = FULL.perfect("fc10", "lrelu", "adam")
+CELL = Cell(FIT, 1e-8, "train", "block", "blind")
+
+
+def test_a_key_tells_every_part_of_a_cell() -> None:
+    others = [
+        replace(CELL, fit=FULL.perfect("fc10", "lrelu", "muon")), replace(CELL, loss=1e-7), replace(CELL, loss=None),
+        replace(CELL, set="control"), replace(CELL, mask="half"), replace(CELL, method="known"),
+        replace(CELL, noise_std=0.02), replace(CELL, fit=replace(FIT, width=512)),
+        replace(CELL, gamma=1.0), replace(CELL, gamma=0.5),
+    ]  # fmt: skip
+    assert len({cell.key for cell in [CELL, *others]}) == 1 + len(others)
+    assert CELL.key.startswith("fc10_lrelu_adam_tiny600-1e_08-train-block-blind-")
+
+
+def test_of_very_many_images_a_share_is_attacked_spread_over_the_set() -> None:
+    images = Images(torch.rand(25, 1, 2, 2), ids=[str(i) for i in range(25)])
+    some = replace(FIT.images, attacked=10)
+    assert FIT.images.chosen(images) is images
+    ids = [int(i) for i in some.chosen(images).ids]
+    assert (len(set(ids)), ids[0], ids[-1]) == (10, 0, 24)
+    assert max(b - a for a, b in pairwise(ids)) <= 3
+    assert replace(some, attacked=26).chosen(images) is images
+    assert replace(CELL, fit=replace(FIT, images=some)).key != CELL.key
+    assert FULL.moderate("fc20", "lrelu", "muon").images.attacked == 500
+
+
+def test_a_fully_connected_network_may_have_a_last_width() -> None:
+    fit = replace(FULL.moderate("fc20", "lrelu", "muon"), width=(8, 30))
+    assert fit.network((1, 4, 4)).settings == {
+        "shape": [1, 4, 4], "layers": 20, "width": 8, "last_width": 30, "activation": "lrelu", "seed": 42,
+    }  # fmt: skip
+    assert "last_width" not in replace(fit, width=8).network((1, 4, 4)).settings
+
+
+def test_how_long_a_training_may_take_does_not_change_what_it_is() -> None:
+    assert replace(CELL, fit=replace(FIT, limit_seconds=1, goal_seconds=1)).key == CELL.key
+
+
+@pytest.mark.parametrize(
+    ("kind", "activation", "noise", "gamma"),
+    [
+        ("fc10", "lrelu", 0, 0.5),
+        ("fc10", "prelu", 0, 0.1),
+        ("fc20", "lrelu", 0, 0.1),
+        ("fc10", "lrelu", 0.02, 0.1),
+        ("unet", "prelu", 0, 1.0),
+    ],
+)
+def test_gamma_is_the_papers(kind: str, activation: str, noise: float, gamma: float) -> None:
+    fit = FULL.perfect(kind, activation, "adam")
+    methods = [
+        Cell(fit, 1e-8, "train", "block", m, noise).settled_method() for m in ("blind", "known", "known-400", "refined")
+    ]
+    assert {method.gamma for method in methods} == {gamma}
+    assert [method.steps for method in methods] == [40, 40, 400, 40]
+    assert [method.paste for method in methods[1:]] == [noise == 0] * 3
+
+
+@pytest.mark.parametrize("method", ["blind", "known", "known-400", "refined"])
+def test_a_gamma_of_its_own_is_used_and_named(method: str) -> None:
+    own = replace(CELL, method=method, gamma=1.0)
+    assert own.settled_method() == replace(replace(CELL, method=method).settled_method(), gamma=1.0)
+    assert own.method_name == f"{method}, gamma 1"
+    assert str(own).endswith(f"block {method} gamma-1")
+
+
+def test_where_images_come_from(tmp_path: Path) -> None:
+    real = ImageSet("svhn50", "svhn:{data}/svhn?count=50", 50)
+    assert real.source("control", "/d") == "svhn:/d/svhn?count=50&part=control"
+    fewer = replace(real, others="svhn:{data}/svhn?count=5")
+    assert fewer.source("control", "/d") == "svhn:/d/svhn?count=5&part=control"
+    assert fewer.source("train", "/d") == real.source("train", "/d")
+    with pytest.raises(InputError, match="--data DIR"):
+        real.source("train", None)
+    (tmp_path / "svhn50-train.npz").touch()
+    assert real.source("train", str(tmp_path)) == f"array:{tmp_path}/svhn50-train.npz"
+    assert real.source("control", str(tmp_path)) == f"svhn:{tmp_path}/svhn?count=50&part=control"
+
+
+def test_the_scales_differ_in_sizes_alone() -> None:
+    """And in how many U-Nets Adam trains too, and that two cores are spared the generic method beside FC-10."""
+    assert FULL.by_both["unet"] == ("softplus",)
+    assert (SMALL.few["fc10"].prior, FULL.few["fc10"].prior) == (None, "tiny-64")
+    without = {kind: replace(images, prior=SMALL.few[kind].prior) for kind, images in FULL.few.items()}
+    same = replace(FULL, by_both=SMALL.by_both, few=without)
+    for experiment in EXPERIMENTS.values():
+        small, full = experiment.cells(SMALL), experiment.cells(same)
+        said = [
+            [(c.loss, c.set, c.mask, c.method, c.fit.kind, c.fit.activation, c.fit.optimizer) for c in s]
+            for s in (small, full)
+        ]
+        assert said[0] == said[1]
+        assert len(experiment.fits(SMALL)) == len(experiment.fits(same))
+
+
+def test_very_many_images_are_trained_by_muon_alone() -> None:
+    fits = {fit for experiment in EXPERIMENTS.values() for fit in experiment.fits(FULL)}
+    fits |= {e.pictures.fit(FULL) for e in EXPERIMENTS.values() if e.pictures}
+    assert {fit.optimizer for fit in fits if fit.images.count == 25_000} == {"muon"}
+
+
+def test_the_sizes_of_the_paper() -> None:
+    sizes = {fit.images.name: fit.milestones[-1] for e in EXPERIMENTS.values() for fit in e.fits(FULL)}
+    assert sizes == {"tiny600": 1e-8, "svhn50": 1e-8, "tiny25000": 1e-4, "cifar1000": 1e-4}
+    with pytest.raises(InputError, match="no scale 'huge'; choose from small, full"):
+        scale_named("huge")
+
+
+def test_two_trainings_of_one_name_do_not_exist() -> None:
+    for scale in (SMALL, FULL, scale_named("small", "data")):
+        fits = {fit for e in EXPERIMENTS.values() for fit in e.fits(scale)}
+        assert len({fit.name for fit in fits}) == len(fits)
+
+
+def test_the_generic_method_has_one_record_for_all_networks_of_the_same_images() -> None:
+    lrelu, softplus = (FULL.perfect("unet", activation, "muon") for activation in ("lrelu", "softplus"))
+    keys = {Cell(fit, loss, "train", "dust", "ddnm").key for fit in (lrelu, softplus) for loss in (1e-4, 1e-8)}
+    assert len(keys) == 1
+    assert "svhn50" in keys.pop()
+    assert len({Cell(lrelu, 1e-8, "train", mask, "ddnm").key for mask in ("block", "dust")}) == 2
+
+
+def test_what_is_looked_for_is_what_the_generic_method_is_set_to() -> None:
+    """The settings are spelled out so that a record can be found where no prior can be opened."""
+    pytest.importorskip("diffusers")
+    cell = Cell(FULL.perfect("unet", "softplus", "muon"), 1e-8, "train", "dust", "ddnm")
+    method = cell.settled_method(bundled())
+    looked_for = dict(cell.settings["method"])
+    assert looked_for.pop("kind") == type(method).__name__
+    assert looked_for.pop("prior").startswith("cifar10-32 ")
+    assert {name: getattr(method, name) for name in looked_for} == looked_for
+
+
+def test_larger_images_have_a_prior_of_their_own_and_one_record_for_all_networks() -> None:
+    cells = [
+        Cell(FULL.perfect("fc10", a, o), 1e-8, "train", "dust", "ddnm")
+        for a in ("lrelu", "prelu")
+        for o in ("adam", "muon")
+    ]
+    assert len({cell.key for cell in cells}) == 1
+    assert cells[0].settings["method"]["prior"] == "tiny-64"
+    assert "ddnm" in perfect_fit.methods(cells[0].fit, 1e-8)
+    assert "ddnm" not in perfect_fit.methods(cells[0].fit, 1e-7)

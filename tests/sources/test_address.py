@@ -1,0 +1,89 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InputError
+from recollect.sources import SOURCES
+from recollect.sources.address import Request, parse
+
+
+def parsed(spec: str) -> Request:
+    return parse(spec, SOURCES)
+
+
+def test_every_part_of_a_spelling_is_read() -> None:
+    request = parsed("tiny-imagenet:some/dir?per-class=3&seed=7&size=32&part=control")
+    assert request == Request("tiny-imagenet", "some/dir", None, 3, 7, 32, "control")
+
+
+def test_defaults_are_filled_in_and_written_out() -> None:
+    assert str(parsed("photos")) == "photos?count=50&size=32&seed=42&part=train"
+    assert str(parsed("photos?per-class=2")) == "photos?per-class=2&size=32&seed=42&part=train"
+    assert str(parsed("cifar10:x")) == "cifar10:x"
+
+
+@pytest.mark.parametrize(
+    ("spec", "source", "path"),
+    [
+        ("a/b.npy", "array", "a/b.npy"),
+        ("B.NPZ?count=3", "array", "B.NPZ"),
+        ("weights.safetensors", "array", "weights.safetensors"),
+        ("./photos", "folder", "./photos"),
+        ("~/pictures?size=8", "folder", "~/pictures"),
+        (r"C:\pictures\mine", "folder", r"C:\pictures\mine"),
+        (r"C:\images.npy", "array", r"C:\images.npy"),
+        ("folder:what?/is this:100%?count=2", "folder", "what?/is this:100%"),
+    ],
+)
+def test_paths_are_taken_as_they_are(spec: str, source: str, path: str) -> None:
+    request = parsed(spec)
+    assert (request.source, request.path) == (source, path)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("mnist", "photos, cifar10, svhn, tiny-imagenet, folder, array"),
+        ("mnist:path", "There is no source 'mnist'"),
+        ("photos?colour=red", "count, per-class, seed, size, part"),
+        ("cifar10:x?bad=skip", "no parameter 'bad'"),
+        ("photos?count", "parameter=value"),
+        ("photos?count=3&count=4", "given twice"),
+        ("photos?count=3&per-class=4", "both count and per-class"),
+        ("photos?count=0", "count=0 is not a whole number of at least 1"),
+        ("photos?count=-3", "count=-3"),
+        ("photos?count=1e3", "count=1e3"),
+        ("photos?seed=x", "seed=x"),
+        ("photos?size=", "size="),
+        ("photos?part=test", "train or control"),
+        ("photos:here", "takes no path"),
+        ("folder", "folder:PATH"),
+        ("folder:", "PATH"),
+        ("", "no source ''"),
+    ],
+)
+def test_mistakes_are_refused_with_what_exists(spec: str, told: str) -> None:
+    with pytest.raises(InputError) as error:
+        parsed(spec)
+    assert told in str(error.value)
+
+
+def test_something_other_than_text_is_refused() -> None:
+    with pytest.raises(InputError, match="got a int"):
+        parse(3, SOURCES)  # type: ignore[arg-type]
+
+
+@given(
+    name=st.sampled_from(["cifar10", "svhn", "tiny-imagenet"]),
+    path=st.sampled_from(["", "a b/c", "x?y/z", "C:/d"]),
+    how=st.sampled_from(["", "count", "per-class"]),
+    number=st.integers(1, 10**6),
+    seed=st.integers(0, 2**32),
+    part=st.sampled_from(["train", "control"]),
+)
+def test_a_request_written_out_reads_as_itself(
+    name: str, path: str, how: str, number: int, seed: int, part: str
+) -> None:
+    tail = f"?{how}={number}&seed={seed}&part={part}" if how else ""
+    request = parsed(f"{name}{':' if path else ''}{path}{tail}")
+    assert parsed(str(request)) == request
