@@ -15,7 +15,7 @@ PACKAGE = Path(recollect.__file__).parent
 
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
-LEAVES |= {"degradation", "networks", "version"}
+LEAVES |= {"degradation", "networks", "palette", "registry", "version"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
 JOINS = CHANGES_WEIGHTS | {
     "accelerate",
@@ -36,23 +36,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "per_image": {"devices"},
     "seeding": {"devices"},
     "images": {"errors"},
+    "palette": set(),
+    "registry": {"errors"},
     "networks": {"errors"},
     "scoring": {"errors"},
     "records": {"errors", "scoring", "version"},
     "degradation": {"devices", "errors", "images", "per_image", "seeding"},
     "recovery": {"degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
-    "methods": {
-        "accelerate",
-        "degradation",
-        "devices",
-        "engine",
-        "errors",
-        "image_values",
-        "per_image",
-        "recovery",
-        "seeding",
-    },
+    "methods": {"accelerate", "degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
+    | {"registry", "seeding"},
     "engine": {"accelerate", "degradation", "devices", "errors", "image_values", "per_image", "recovery"},
     "accelerate": {"degradation", "devices", "engine", "errors"},
     "attractors": LEAVES,

@@ -16,6 +16,7 @@ from recollect.engine.runtime import Autoencoder, Ready, ready
 from recollect.engine.working_set import InWork, work_through
 from recollect.errors import InputError
 from recollect.image_values import all_finite, per_image
+from recollect.methods.base import Method
 from recollect.recovery import Progress, Recovery, Stop, Trace
 
 
@@ -57,7 +58,7 @@ def check_admm(gamma: float, steps: int) -> None:
 
 
 @dataclass(frozen=True)
-class KnownMask:
+class KnownMask(Method):
     """ADMM with the true degradation: the reference that shows what not knowing it costs."""
 
     gamma: float = 0.5
@@ -65,7 +66,12 @@ class KnownMask:
     paste: bool = True  # put the kept values of y into the result: right when there is no noise
 
     name: ClassVar[str] = "known"
+    summary: ClassVar[str] = "a reference, not an attack: the same recovery, told which pixels were erased"
+    label: ClassVar[str] = "known (mask given)"
     knows_truth: ClassVar[bool] = True
+    by_default: ClassVar[bool] = True
+    colour: ClassVar[str | None] = "grey"
+    order: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         check_admm(self.gamma, self.steps)
@@ -104,3 +110,17 @@ class KnownMask:
             steps=batch.steps + self.steps,
             stop=torch.where(finite, Stop.DONE, Stop.DIVERGED),
         )
+
+
+@dataclass(frozen=True)
+class KnownMaskLong(KnownMask):
+    """`KnownMask` with ten times the steps."""
+
+    steps: int = 400
+
+    name: ClassVar[str] = "known-400"
+    summary: ClassVar[str] = "known with 400 steps in place of 40"
+    label: ClassVar[str] = "known, 400 steps"
+    by_default: ClassVar[bool] = False
+    colour: ClassVar[str | None] = "violet"
+    order: ClassVar[int] = 5

@@ -12,18 +12,25 @@ from recollect.degradation import Erasure
 from recollect.engine.runtime import Autoencoder, check_observation
 from recollect.errors import InputError
 from recollect.image_values import all_finite, per_image
+from recollect.methods.base import Method
 from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 
 @dataclass(frozen=True)
-class Biharmonic:
+class Biharmonic(Method):
     """Biharmonic inpainting with the true mask, on the CPU; the autoencoder is never called.
 
     It stands beside a diffusion prior: one that restores less is no measure of what general knowledge can do.
     """
 
     name: ClassVar[str] = "biharmonic"
+    summary: ClassVar[str] = "generic restoration: a smooth surface through the kept pixels, told the mask"
+    label: ClassVar[str] = "biharmonic (never sees the model)"
     knows_truth: ClassVar[bool] = True
+    sees_model: ClassVar[bool] = False
+    only_erasures: ClassVar[bool] = True
+    colour: ClassVar[str | None] = "brown"
+    order: ClassVar[int] = 8
 
     def __call__(
         self,

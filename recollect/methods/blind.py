@@ -15,6 +15,7 @@ from recollect.engine.working_set import InWork, work_through
 from recollect.errors import InputError
 from recollect.image_values import all_finite, mean_square, per_image
 from recollect.methods.admm import Solver, check_admm
+from recollect.methods.base import Method
 from recollect.recovery import Progress, Recovery, Stop, Trace
 
 CALM = 1e-9  # successive estimates closer than this (MSE) ...
@@ -32,7 +33,7 @@ class _InWork(InWork):
 
 
 @dataclass(frozen=True)
-class Blind:
+class Blind(Method):
     """Rounds of ADMM with the current degradation estimate, then a refit of that estimate, from `start(y)`."""
 
     gamma: float = 0.5
@@ -41,7 +42,13 @@ class Blind:
     start: Start = half_kept
 
     name: ClassVar[str] = "blind"
-    knows_truth: ClassVar[bool] = False
+    summary: ClassVar[str] = "the attack of the paper: recovers image and mask in turns, told neither"
+    label: ClassVar[str] = "blind (mask unknown)"
+    in_rounds: ClassVar[bool] = True
+    by_default: ClassVar[bool] = True
+    companion: ClassVar[str] = "zero-rule"
+    colour: ClassVar[str | None] = "blue"
+    order: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_admm(self.gamma, self.steps)

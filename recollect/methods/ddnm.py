@@ -17,6 +17,7 @@ from recollect.engine.runtime import Autoencoder, check_observation, ready
 from recollect.engine.working_set import InWork, work_through
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.image_values import all_finite, per_image
+from recollect.methods.base import Method
 from recollect.methods.resizing import Resizing
 from recollect.recovery import Progress, Recovery, Stop, Trace
 from recollect.seeding import own_draws
@@ -78,7 +79,7 @@ def _normal(draws: Sequence[np.random.Generator], shape: Sequence[int], like: Te
 
 
 @dataclass(frozen=True)
-class DDNM:
+class DDNM(Method):
     """Denoising diffusion null-space restoration with the true mask; the autoencoder is never called.
 
     Images smaller than the prior's are restored at the prior's size and scaled back. The defaults are the paper's; the
@@ -94,7 +95,14 @@ class DDNM:
     seed: int = 42
 
     name: ClassVar[str] = "ddnm"
+    summary: ClassVar[str] = "generic restoration: a diffusion model that never saw the audited one, told the mask"
+    label: ClassVar[str] = "DDNM (never sees the model)"
     knows_truth: ClassVar[bool] = True
+    sees_model: ClassVar[bool] = False
+    companion: ClassVar[str] = "biharmonic"
+    only_erasures: ClassVar[bool] = True
+    colour: ClassVar[str | None] = "pink"
+    order: ClassVar[int] = 7
 
     def __post_init__(self) -> None:
         if not callable(self.prior) or not hasattr(self.prior, "alphas_cumprod") or not hasattr(self.prior, "shape"):

@@ -12,20 +12,26 @@ from recollect.engine.runtime import Autoencoder, Ready, ready
 from recollect.engine.working_set import InWork, work_through
 from recollect.errors import InputError, is_number
 from recollect.image_values import all_finite, mean_square, per_image
+from recollect.methods.base import Method
 from recollect.recovery import Progress, Recovery, Stop, Trace
 
 QUEUED = 16
 
 
 @dataclass(frozen=True)
-class Iterate:
+class Iterate(Method):
     """x <- f(x) from x = y, until a step changes the image by less than `tolerance` (MSE) or `limit` steps."""
 
     tolerance: float = 1e-12
     limit: int = 1000
 
     name: ClassVar[str] = "iterate"
-    knows_truth: ClassVar[bool] = False
+    summary: ClassVar[str] = "the earlier attack: applies the autoencoder over and over"
+    label: ClassVar[str] = "iterate"
+    in_rounds: ClassVar[bool] = True
+    by_default: ClassVar[bool] = True
+    colour: ClassVar[str | None] = "green"
+    order: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         if not is_number(self.tolerance) or not self.tolerance >= 0:

@@ -13,6 +13,7 @@ from recollect.devices.transfers import moved
 from recollect.engine.runtime import Autoencoder, ready
 from recollect.errors import InputError, is_whole
 from recollect.image_values import mean_square
+from recollect.methods.base import Method
 from recollect.methods.blind import Blind
 from recollect.methods.polish import polish
 from recollect.per_image import PerImage
@@ -52,7 +53,7 @@ class _Answer(PerImage):
 
 
 @dataclass(frozen=True)
-class Refined:
+class Refined(Method):
     """`Blind`, again from `restarts` where the model does not explain its answer, and more steps from the best.
 
     Restarts make no assumption on what erased pixels hold. With what follows it takes at most three times the steps
@@ -70,7 +71,12 @@ class Refined:
     paste: bool = True  # right when there is no noise
 
     name: ClassVar[str] = "refined"
-    knows_truth: ClassVar[bool] = False
+    summary: ClassVar[str] = "the strongest attack: blind, restarted where the model rejects its answer, then polished"
+    label: ClassVar[str] = "refined (mask unknown)"
+    in_rounds: ClassVar[bool] = True
+    by_default: ClassVar[bool] = True
+    colour: ClassVar[str | None] = "orange"
+    order: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         for rounds in (self.limit, self.restart_rounds):

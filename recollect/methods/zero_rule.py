@@ -10,11 +10,12 @@ from torch import Tensor
 from recollect.degradation import Erasure
 from recollect.engine.runtime import Autoencoder, check_observation
 from recollect.methods.admm import KnownMask, check_admm
+from recollect.methods.base import Method
 from recollect.recovery import Progress, Recovery, Trace
 
 
 @dataclass(frozen=True)
-class ZeroRule:
+class ZeroRule(Method):
     """ADMM with the mask read off y: a pixel is erased where all its channels are zero."""
 
     gamma: float = 0.5
@@ -22,7 +23,11 @@ class ZeroRule:
     paste: bool = True  # put the values of y that it takes for kept into the result: right when there is no noise
 
     name: ClassVar[str] = "zero-rule"
-    knows_truth: ClassVar[bool] = False
+    summary: ClassVar[str] = "a simple guess: takes every zero for an erased pixel"
+    label: ClassVar[str] = "zero rule"
+    only_black: ClassVar[bool] = True
+    colour: ClassVar[str | None] = "olive"
+    order: ClassVar[int] = 6
 
     def __post_init__(self) -> None:
         check_admm(self.gamma, self.steps)

@@ -1,0 +1,38 @@
+"""One palette for the report, the figures and the charts of the documentation.
+
+The colours are Okabe and Ito's (2008), which people with colour-blindness can tell apart, darkened for white paper
+and lightened for a dark screen. A method names its colour; a method of another package gets one that is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Colour(NamedTuple):
+    """One colour, for light and for dark backgrounds."""
+
+    light: str
+    dark: str
+
+
+PALETTE: dict[str, Colour] = {
+    "blue": Colour("#0072b2", "#56b4e9"),
+    "olive": Colour("#7a6a00", "#f0e442"),
+    "green": Colour("#00835f", "#2fc795"),
+    "orange": Colour("#d55e00", "#f08a3c"),
+    "pink": Colour("#b0508a", "#e39ac6"),
+    "grey": Colour("#4b5560", "#b6bec7"),
+    "brown": Colour("#7d4b2a", "#cf9f7d"),
+    "violet": Colour("#5b4fa2", "#b3a6f0"),
+}
+
+
+def assign_colours(wanted: Sequence[str | None]) -> list[str]:
+    """Name a colour for each method: the one it wants, else one that no other wants, else any in turn."""
+    free = [name for name in PALETTE if name not in wanted] or list(PALETTE)
+    assigned: list[str] = []
+    for position, colour in enumerate(wanted):
+        assigned.append(colour if colour in PALETTE else free[position % len(free)])
+    return assigned
