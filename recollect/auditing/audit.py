@@ -19,7 +19,7 @@ from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
 from recollect.degradation import observe
 from recollect.devices.precision import device_of
-from recollect.engine.runtime import ENOUGH, products_of
+from recollect.engine import arithmetic_of
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.images import Images
 from recollect.methods import Blind, Iterate, Refined
@@ -151,7 +151,7 @@ def _facts(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     moved = damage_moved(f, sets["train"], (p.truth for p in places if p.set == "train"))
     model = describe_model(f, sets["train"], deterministic) | {"damage_moved": moved}
-    products = products_of(f, sets["train"][:ENOUGH].pixels)
+    products = arithmetic_of(f, sets["train"].pixels)
     return {
         "model": model, "settings": settings, "control": None, **about, "prior": prior_facts(methods, sets),
         "provenance": provenance(device_of(f), started=started, products=products),
