@@ -1,4 +1,4 @@
-"""What makes a recovery faster: kernels for the network's layers, and ADMM steps fused and captured."""
+"""Make a recovery faster: kernels for the network's layers, and ADMM steps fused and captured."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
+from recollect.accelerate.backend import Backend
 from recollect.accelerate.cuda_graph_pool import CudaGraphPool
+from recollect.accelerate.cuda_graphs import CudaGraphs
 from recollect.accelerate.dispatch import find_kernels
 from recollect.accelerate.fused_admm import FusedAdmm, Network
-from recollect.accelerate.tf32x3.tiles import ROWS
 from recollect.devices.precision import weights_of
 
 AGREEMENT = 1e-3  # of an image's largest value: rounding stays far below, a mistake does not
+FEWEST_STEPS = 8  # from which a captured graph pays for itself
+BATCH_UNIT = 8  # images
 
 log = logging.getLogger(__name__).info
 
 
 class Accelerator:
-    """Acceleration of one network for one recovery. `modules` is empty where the network is no plain PyTorch module.
+    """Acceleration of one network for one recovery.
 
-    Kernels are used until they are seen to disagree with PyTorch; ADMM is fused in any case.
+    `modules` is empty for anything but a plain PyTorch module, and `known` says that its code is PyTorch's and ours.
+    The device decides the `backend` unless one is given. Kernels are used until they disagree with PyTorch; ADMM is
+    fused in any case.
     """
 
     def __init__(
@@ -34,9 +39,10 @@ class Accelerator:
         device: torch.device,
         images: int,
         known: bool,
+        backend: Backend | None = None,
     ) -> None:
         self._f, self._modules, self._device, self._known = f, modules, device, known
-        self._kernels = find_kernels(modules, device)
+        self._kernels = find_kernels(modules, device, backend)
         if self._kernels and images < self._kernels.backend.fewest_images:
             self._kernels = None
 
@@ -48,8 +54,8 @@ class Accelerator:
 
     @property
     def kernels_in_words(self) -> str | None:
-        """How layers are computed, for records; None where PyTorch computes them."""
-        return self._kernels.backend.in_words if self._kernels else None
+        """Describe how layers are computed, for records; None if PyTorch computes them."""
+        return self._kernels.backend.description if self._kernels else None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -64,12 +70,12 @@ class Accelerator:
         """Compare the network with kernels to its expected outputs.
 
         Feature maps in channels-last order are fastest. But a network may take a view that exists only in
-        channels-first order, or is a copy otherwise: then maps are returned in the order they were given.
+        channels-first order: then maps are returned channels first.
         """
         assert self._kernels is not None
-        has_convolutions = any(isinstance(module, nn.Conv2d) for module in self._modules)
-        for as_given in (False, True) if has_convolutions else (False,):
-            self._kernels.as_given = as_given
+        orders = (False, True) if self._has_convolutions else (False,)
+        for channels_first in orders:
+            self._kernels.channels_first = channels_first
             difference = _difference(call, images, expected)
             if difference is None:
                 return True
@@ -80,31 +86,36 @@ class Accelerator:
         self._kernels = None
 
     def fused_admm(self, network: Network, gamma: float, steps: int) -> FusedAdmm:
-        """ADMM's steps for erasures, captured as CUDA graphs where the network can be captured."""
-        pool = self._pool if self._can_be_captured(network) else None
-        return FusedAdmm(network, gamma, steps, pool, self._batch_unit, self._known, self._on_tensor_cores)
+        """Fuse ADMM's steps for erasures, captured as CUDA graphs if the network can be captured."""
+        graphs = None
+        if self._can_be_captured(network) and steps >= FEWEST_STEPS:
+            graphs = CudaGraphs(self.graph_pool, self.batch_unit, self._known)
+        find_kernel = self._kernels.backend.admm_step if self._kernels else None
+        return FusedAdmm(network, gamma, steps, graphs, find_kernel)
 
     def close(self) -> None:
         """Leave the graphs' memory to the next recovery."""
-        if "_pool" in vars(self):
-            self._pool.give_back()
+        if "graph_pool" in vars(self):
+            self.graph_pool.give_back()
 
     @cached_property
-    def _pool(self) -> CudaGraphPool:
+    def graph_pool(self) -> CudaGraphPool:
+        """Take memory for graphs when it is first needed."""
         return CudaGraphPool.take(self._device)
 
     @property
-    def _on_tensor_cores(self) -> bool:
-        return self._kernels is not None and self._device.type == "cuda"
+    def batch_unit(self) -> int:
+        """Return the number of images to round batches up to; without convolutions whole tiles take no longer."""
+        if self._kernels is None or self._has_convolutions:
+            return BATCH_UNIT
+        return max(BATCH_UNIT, self._kernels.backend.tile_rows)
 
-    @property
-    def _batch_unit(self) -> int:
-        """Batches are filled up to multiples of this, which take no longer."""
-        has_convolutions = any(isinstance(module, nn.Conv2d) for module in self._modules)
-        return ROWS if self._on_tensor_cores and not has_convolutions else 8
+    @cached_property
+    def _has_convolutions(self) -> bool:
+        return any(isinstance(module, nn.Conv2d) for module in self._modules)
 
     def _can_be_captured(self, network: Network) -> bool:
-        """A plain module on one GPU, without hooks, that does not make the host wait."""
+        """Say whether the network is a plain module on one GPU, without hooks, that does not make the host wait."""
         if self._device.type != "cuda" or not self._modules:
             return False
         has_hooks = any(m._forward_hooks or m._forward_pre_hooks for m in self._modules)
@@ -116,7 +127,7 @@ class Accelerator:
 
 
 def _difference(call: Callable[[Tensor], Tensor], images: Tensor, expected: Tensor) -> str | None:
-    """What the network does differently with kernels, if anything but rounding."""
+    """Say what the network does differently with kernels, if anything but rounding."""
     try:
         same = nearly_equal(call(images), expected)
     except torch.cuda.OutOfMemoryError:

@@ -1,28 +1,38 @@
-"""Memory for CUDA graphs, handed on from one recovery to the next.
+"""Memory for CUDA graphs, reused from one recovery to the next.
 
-PyTorch keeps what a graph uses from all else, and long after the graph is gone. With memory of its own each recovery
-would leave some behind, and ask the driver for more, which takes a third of the time of a capture.
+PyTorch reserves a graph's memory for that graph, and keeps it long after the graph is gone. Without reuse each recovery
+would leave some behind and ask the driver for more, which takes a third of the time of a capture.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from recollect.devices.memory import held
 from recollect.devices.streams import side_streams
 
-MOST = 2**28  # bytes that stay with a thread until its next recovery
+MOST_KEPT = 2**28  # bytes that a thread keeps until its next recovery
 
 _idle = threading.local()
 
+Step = Callable[[], Tensor]
+
+
+class Captured(NamedTuple):
+    """A graph of a step, and the memory that holds what the step returns after each replay."""
+
+    graph: torch.cuda.CUDAGraph
+    returned: Tensor
+
 
 class CudaGraphPool:
-    """A pool that graphs may share, as long as one is replayed after another: also those of a later recovery."""
+    """A memory pool that graphs share, also those of a later recovery; one is replayed after another."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -30,8 +40,10 @@ class CudaGraphPool:
 
     @classmethod
     def take(cls, device: torch.device) -> CudaGraphPool:
-        """What this thread's last recovery has given back, or new. One that failed gives nothing back: the device may
-        still be at work in it."""
+        """Take the pool that this thread's last recovery gave back, or a new one.
+
+        A recovery that failed gives nothing back: the device may still be writing to its pool.
+        """
         return vars(_idle).pop(str(device), None) or cls(device)
 
     def give_back(self) -> None:
@@ -39,46 +51,60 @@ class CudaGraphPool:
         setattr(_idle, str(self.device), self)
 
     def renew(self) -> None:
-        """Go on with other memory; this one is PyTorch's once its graphs are gone."""
-        self._pool: Any = None
-        self._keeper: torch.cuda.CUDAGraph | None = None
-        self._bytes = 0
+        """Use new memory from now on; PyTorch frees the old once its graphs are gone."""
+        self.reserved = 0  # bytes, by captures
+        self._handle: Any = None
+        self._keeper: Captured | None = None
 
     def trim(self) -> None:
-        """Keep no more than a little."""
-        if self._bytes > MOST:
+        """Renew the memory if it has grown large."""
+        if self.reserved > MOST_KEPT:
             self.renew()
 
-    @contextmanager
-    def capturing(self, graph: torch.cuda.CUDAGraph) -> Iterator[None]:
-        """Inside, in a side stream, work is captured and takes memory here."""
-        if self._keeper is None:
-            self._keep()
-        before = held(self.device).reserved
-        with _capturing(graph, self._pool):
-            yield
-        self._bytes += max(0, held(self.device).reserved - before)  # about: other threads may have taken some too
+    def capture(self, step: Step) -> Captured:
+        """Capture a step in this memory. After an error the memory is new, and the device works as before."""
+        try:
+            if self._keeper is None:
+                self._keep()
+            before = held(self.device).reserved
+            captured = self._record(step)
+        except RuntimeError:
+            self._recover()
+            raise
+        self.reserved += max(0, held(self.device).reserved - before)  # roughly: other threads may have reserved some
+        return captured
 
     def _keep(self) -> None:
-        """A small graph that stays: once all of a pool's graphs are gone, it takes no other."""
-        self._pool, keeper = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
-        with torch.cuda.stream(side_streams(self.device).capturing), _capturing(keeper, self._pool):
-            torch.zeros(1, device=self.device)
-        self._keeper = keeper
+        """Keep a small graph: a pool whose graphs are all gone takes no other."""
+        self._handle = torch.cuda.graph_pool_handle()
+        self._keeper = self._record(lambda: torch.zeros(1, device=self.device))
 
-    def clear_up(self) -> None:
-        """After a capture that failed."""
-        with suppress(RuntimeError, AttributeError, TypeError):  # none was there yet, or PyTorch has no such function
-            torch._C._cuda_endAllocateToPool(self.device.index, self._pool)  # before 2.12 it believes that it goes on
+    def _record(self, step: Step) -> Captured:
+        graph = torch.cuda.CUDAGraph()
+        with on_capture_stream(self.device):
+            graph.capture_begin(self._handle, capture_error_mode="thread_local")
+            try:
+                returned = step()
+            finally:
+                graph.capture_end()
+        return Captured(graph, returned)
+
+    def _recover(self) -> None:
+        """Undo what a failed capture leaves behind in PyTorch."""
+        with suppress(RuntimeError, AttributeError, TypeError):  # nothing was begun, or PyTorch has no such function
+            torch._C._cuda_endAllocateToPool(self.device.index, self._handle)  # before 2.12 allocations still go there
         self.renew()
         with suppress(RuntimeError):
-            self._keep()  # random numbers work again once a capture has ended well
+            self._keep()  # random numbers fail after a failed capture, until one succeeds
 
 
 @contextmanager
-def _capturing(graph: torch.cuda.CUDAGraph, pool: Any) -> Iterator[None]:
-    graph.capture_begin(pool, capture_error_mode="thread_local")
+def on_capture_stream(device: torch.device) -> Iterator[None]:
+    """Run on this thread's stream for captures, in order with the work before and after."""
+    stream = side_streams(device).capturing
+    stream.wait_stream(torch.cuda.current_stream(device))
     try:
-        yield
+        with torch.cuda.stream(stream):
+            yield
     finally:
-        graph.capture_end()
+        torch.cuda.current_stream(device).wait_stream(stream)

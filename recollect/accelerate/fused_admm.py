@@ -7,16 +7,13 @@ and 0 elsewhere. The v and u of the last step are never used, so f is called onc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from recollect.accelerate.cuda_graph_pool import CudaGraphPool
-from recollect.accelerate.cuda_graphs import CudaGraphs
-from recollect.accelerate.tf32x3.launch import LARGEST, move
-
-FEWEST = 8  # steps from which a captured graph pays for itself
+from recollect.accelerate.backend import AdmmStep
 
 
 class Network(Protocol):
@@ -26,36 +23,56 @@ class Network(Protocol):
 
     @property
     def changes_input(self) -> bool:
-        """Whether it may write into its input."""
+        """Say whether it may write into its input."""
 
     @property
     def waits(self) -> str:
-        """The operation for which the host waits for a GPU, if there is one."""
+        """Name the operation for which the host waits for a GPU, if there is one."""
+
+
+class StepGraphs(Protocol):
+    """Captured steps, such as `CudaGraphs`."""
+
+    def size_for(self, images: int) -> int:
+        """Round a batch up to a size that graphs are kept for."""
+
+    def forget(self) -> None:
+        """Drop all graphs: the buffers have moved."""
+
+    def run(self, step: Callable[[], Tensor], state: Tensor, times: int) -> int:
+        """Take up to so many steps, and return how many were taken."""
+
+    def once_more(self, size: int) -> Tensor | None:
+        """Take one more step of a batch of this size and return its result; None if there is no graph of it."""
 
 
 class FusedAdmm:
-    """ADMM's steps for batch after batch; equal to the plain loop but for rounding."""
+    """ADMM's steps for batch after batch; equal to the plain loop but for rounding.
+
+    `graphs` replays steps. `find_kernel` finds a kernel that takes a step on so many values in one pass; without one,
+    a step takes two.
+    """
 
     def __init__(
         self,
         f: Network,
         gamma: float,
         steps: int,
-        pool: CudaGraphPool | None = None,
-        unit: int = 8,
-        known: bool = False,
-        on_tensor_cores: bool = False,
+        graphs: StepGraphs | None = None,
+        find_kernel: Callable[[int], AdmmStep | None] | None = None,
     ) -> None:
-        self._f, self._gamma, self._steps, self._on_tensor_cores = f, gamma, steps, on_tensor_cores
-        self._copies = torch.is_inference_mode_enabled()  # there, writes into a tensor are not counted
-        self._buffers, self._most, self._in_one_pass = [torch.empty(0)], 0, False
-        self._graphs = CudaGraphs(pool, unit, known) if pool and steps >= FEWEST else None
+        self._f, self._gamma, self._steps, self._graphs, self._find_kernel = f, gamma, steps, graphs, find_kernel
+        self._copies = torch.is_inference_mode_enabled()  # which counts no writes into a tensor
+        self._buffers, self._most = [torch.empty(0)], 0
+        self._kernel: AdmmStep | None = None
 
     def __call__(self, y: Tensor, keep: Tensor) -> Tensor:
         """Estimate the images behind y, whose values are kept where `keep` is True."""
         copies = self._copies = self._copies or self._f.changes_input
         xi = self._run(y, keep)
-        return xi if self._copies == copies else self._run(y, keep)  # f wrote into w: again, with copies
+        if self._copies != copies:  # f wrote into w
+            xi = self._run(y, keep)
+        return xi
 
     def _prox(self, z: Tensor, y: Tensor, keep: Tensor) -> Tensor:
         g = self._gamma / 2
@@ -75,7 +92,7 @@ class FusedAdmm:
         return self._prox((v - u)[: len(y)], y, keep)
 
     def _last_step(self) -> tuple[Tensor, Tensor]:
-        """The last w that f is given, and v = f(w)."""
+        """Return the last w that f is given, and v = f(w)."""
         if not self._graphs:
             return self._w, self._prior(self._w)
         w = self._w.clone()
@@ -83,7 +100,7 @@ class FusedAdmm:
         return w, self._prior(w) if v is None else v
 
     def _size_for(self, images: int) -> int:
-        """How many rows a step works on: a size that graphs are kept for, but no more than there ever were images.
+        """Round a batch up to a size that graphs are kept for, but not beyond the largest batch so far.
 
         A few more rows can cost much: a library may choose another algorithm for them.
         """
@@ -93,13 +110,9 @@ class FusedAdmm:
         return min(self._graphs.size_for(images), self._most)
 
     def _begin(self, y: Tensor, keep: Tensor, size: int) -> None:
-        """The first w, for v = u = 0, and the coefficients; rows beyond the images keep what they hold."""
+        """Set the first w, for v = u = 0, and the coefficients; rows beyond the images keep what they hold."""
         if size > len(self._buffers[0]):
-            rows = self._graphs.size_for(size) if self._graphs else size  # a few more images next time need no others
-            self._in_one_pass = self._on_tensor_cores and rows * y[0].numel() < LARGEST
-            self._buffers = [y.new_zeros((rows, *y.shape[1:])) for _ in range(3 if self._in_one_pass else 5)]
-            if self._graphs:
-                self._graphs.forget()
+            self._allocate(y, size)
         self._w, self._of_w, self._of_y, *others = (rows[:size] for rows in self._buffers)
         own = slice(len(y))
         m = self._of_w[own].copy_(keep).mul_(1 / (1 + self._gamma / 2))
@@ -109,21 +122,30 @@ class FusedAdmm:
             torch.mul(m, -2, out=self._of_v[own]).add_(1)
         self._w[own] = self._of_y[own]
 
+    def _allocate(self, y: Tensor, size: int) -> None:
+        rows = self._graphs.size_for(size) if self._graphs else size  # room for a few more images next time
+        self._kernel = self._find_kernel(rows * y[0].numel()) if self._find_kernel else None
+        buffers = 3 if self._kernel else 5
+        self._buffers = [y.new_zeros((rows, *y.shape[1:])) for _ in range(buffers)]
+        if self._graphs:
+            self._graphs.forget()
+
     def _step(self) -> Tensor:
-        """The next w; returns v."""
+        """Compute the next w, and return v."""
         v = self._prior(self._w)  # line 8
-        if self._in_one_pass:
-            move(self._w, v, self._of_y, self._of_w)
+        if self._kernel:
+            self._kernel(self._w, v, self._of_y, self._of_w)
             return v
         torch.addcmul(self._of_y, self._of_v, v, out=self._half)  # lines 9 and 6
         torch.addcmul(self._half, self._of_w, self._w, out=self._w)
         return v
 
     def _prior(self, w: Tensor) -> Tensor:
-        """f(w), with w left as it is: a network that is seen to work in place is given copies."""
+        """Call f, and leave w as it is: a network that writes into its input is given copies."""
         if self._copies:
             return self._f(w.clone())
         before = w._version
         v = self._f(w)
         self._copies = w._version != before
-        return v.clone() if v.untyped_storage().data_ptr() == w.untyped_storage().data_ptr() else v  # w changes next
+        shares_memory = v.untyped_storage().data_ptr() == w.untyped_storage().data_ptr()
+        return v.clone() if shares_memory else v  # w changes next

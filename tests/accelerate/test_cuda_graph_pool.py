@@ -4,91 +4,67 @@ import pytest
 import torch
 
 from recollect import Blind, FullyConnected, mask
-from recollect.accelerate import cuda_graph_pool as graph_memory
-from recollect.accelerate.cuda_graph_pool import GraphMemory
-from recollect.engine.runtime import ready
+from recollect.accelerate.cuda_graph_pool import MOST_KEPT, Captured, CudaGraphPool
 
 gpu = pytest.mark.gpu
-HERE = torch.device("cpu")  # who has the memory is the same everywhere
+HERE = torch.device("cpu")  # a pool is taken and given back in the same way on every device
 SHAPE = (3, 8, 8)
 
 
-def test_memory_is_handed_on_to_one_at_a_time() -> None:
-    first = GraphMemory.take(HERE)
-    second = GraphMemory.take(HERE)
+def test_a_pool_is_taken_by_one_recovery_at_a_time() -> None:
+    first = CudaGraphPool.take(HERE)
+    second = CudaGraphPool.take(HERE)
     assert second is not first
     first.give_back()
-    assert GraphMemory.take(HERE) is first
-    assert GraphMemory.take(HERE) is not first
+    assert CudaGraphPool.take(HERE) is first
+    assert CudaGraphPool.take(HERE) is not first
 
 
 def test_another_thread_has_its_own() -> None:
-    mine, others = GraphMemory.take(HERE), []
+    mine, others = CudaGraphPool.take(HERE), []
     mine.give_back()
-    thread = threading.Thread(target=lambda: others.append(GraphMemory.take(HERE)))
+    thread = threading.Thread(target=lambda: others.append(CudaGraphPool.take(HERE)))
     thread.start()
     thread.join()
     assert others[0] is not mine
-    assert GraphMemory.take(HERE) is mine
+    assert CudaGraphPool.take(HERE) is mine
 
 
-def test_a_recovery_gives_its_memory_back_unless_it_fails() -> None:
-    f, y = FullyConnected(SHAPE, layers=2, width=8), torch.rand(2, *SHAPE)
-    with ready(f, y, None) as settled:
-        used = settled.graph_memory
-    assert GraphMemory.take(HERE) is used
-
-    def fail() -> None:
-        with ready(f, y, None) as settled:
-            assert settled.graph_memory is not used
-            raise ValueError("on the way")
-
-    with pytest.raises(ValueError, match="on the way"):
-        fail()
-    assert str(HERE) not in vars(graph_memory._idle)
+@pytest.mark.parametrize(("reserved", "kept"), [(MOST_KEPT, MOST_KEPT), (MOST_KEPT + 1, 0)])
+def test_only_a_small_pool_is_kept(reserved: int, kept: int) -> None:
+    pool = CudaGraphPool.take(HERE)
+    pool.reserved = reserved
+    pool.give_back()
+    assert CudaGraphPool.take(HERE).reserved == kept
 
 
-def test_only_a_little_is_given_back() -> None:
-    memory = GraphMemory.take(HERE)
-    pool = memory._pool = object()
-    memory._bytes = graph_memory.MOST
-    memory.give_back()
-    assert GraphMemory.take(HERE)._pool is pool
-    memory._bytes = graph_memory.MOST + 1
-    memory.give_back()
-    assert GraphMemory.take(HERE)._pool is None
-
-
-def capture(memory: GraphMemory, megabytes: int) -> torch.cuda.CUDAGraph:
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(graph_memory.side_streams(memory.device).capturing), memory.capturing(graph):
-        torch.ones(megabytes, 2**20, dtype=torch.uint8, device=memory.device)
-    return graph
+def capture(pool: CudaGraphPool, megabytes: int) -> Captured:
+    return pool.capture(lambda: torch.ones(megabytes, 2**20, dtype=torch.uint8, device=pool.device))
 
 
 @gpu
 def test_memory_of_graphs_that_are_gone_is_used_again() -> None:
-    memory = GraphMemory(torch.device("cuda", 0))
-    capture(memory, 64).replay()
+    pool = CudaGraphPool(torch.device("cuda", 0))
+    capture(pool, 64).graph.replay()
     reserved = torch.cuda.memory_reserved()
     for _ in range(5):
-        capture(memory, 64).replay()
+        capture(pool, 64).graph.replay()
     assert torch.cuda.memory_reserved() == reserved
 
 
 @gpu
 def test_much_memory_is_not_kept() -> None:
     torch.cuda.empty_cache()
-    memory, before = GraphMemory(torch.device("cuda", 0)), torch.cuda.memory_reserved()
-    capture(memory, 100)
-    memory.trim()
+    pool, before = CudaGraphPool(torch.device("cuda", 0)), torch.cuda.memory_reserved()
+    capture(pool, 100)
+    pool.trim()
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() >= before + 100 * 2**20  # a little stays
-    capture(memory, 400)
-    memory.trim()
+    capture(pool, 400)
+    pool.trim()
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() <= before
-    capture(memory, 1).replay()
+    capture(pool, 1).graph.replay()
 
 
 @gpu
@@ -102,7 +78,7 @@ def test_one_recovery_after_another_takes_no_more_memory() -> None:
 
 
 @gpu
-def test_a_recovery_inside_another_has_memory_of_its_own() -> None:
+def test_a_recovery_inside_another_has_its_own_pool() -> None:
     f, y = FullyConnected(SHAPE, layers=4, width=256).cuda(), mask("block", SHAPE).apply(torch.rand(40, *SHAPE)).cuda()
     alone = Blind(limit=3)(f, y)
     inner: list[torch.Tensor] = []
@@ -112,16 +88,27 @@ def test_a_recovery_inside_another_has_memory_of_its_own() -> None:
 
 
 @gpu
-def test_after_a_capture_that_failed_memory_can_be_used() -> None:
-    memory = GraphMemory(torch.device("cuda", 0))
-    graph = torch.cuda.CUDAGraph()
+def test_a_recovery_gives_its_pool_back_unless_it_fails() -> None:
+    device = torch.device("cuda", 0)
+    f, y = FullyConnected(SHAPE, layers=4, width=256).to(device), mask("block", SHAPE).apply(torch.rand(40, *SHAPE))
+    pool = CudaGraphPool(device)
+    pool.give_back()
+    Blind(limit=3)(f, y.to(device))
+    assert CudaGraphPool.take(device) is pool
 
-    def fail() -> None:
-        with torch.cuda.stream(graph_memory.side_streams(memory.device).capturing), memory.capturing(graph):
-            torch.ones(1, device=memory.device).cpu()
+    def fail(_: object) -> None:
+        raise ValueError("on the way")
 
+    pool.give_back()
+    with pytest.raises(ValueError, match="on the way"):
+        Blind(limit=3)(f, y.to(device), trace=fail)
+    assert CudaGraphPool.take(device) is not pool
+
+
+@gpu
+def test_after_a_capture_that_failed_the_pool_can_be_used() -> None:
+    pool = CudaGraphPool(torch.device("cuda", 0))
     with pytest.raises(RuntimeError):
-        fail()
-    memory.clear_up()
-    capture(memory, 1).replay()
+        pool.capture(lambda: torch.ones(1, device=pool.device).cpu())
+    capture(pool, 1).graph.replay()
     torch.cuda.synchronize()

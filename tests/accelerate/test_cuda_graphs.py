@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
-from recollect.accelerate import cuda_graphs as graphs
-from recollect.accelerate.cuda_graph_pool import GraphMemory
-from recollect.accelerate.cuda_graphs import Graphs
+from recollect.accelerate.cuda_graph_pool import CudaGraphPool, Step
+from recollect.accelerate.cuda_graphs import CudaGraphs
 from recollect.degradation import all_erased
 
 gpu = pytest.mark.gpu
@@ -32,7 +31,7 @@ def network(kind: str) -> nn.Module:
 
 
 def eager(f: nn.Module) -> nn.Module:
-    """The same network with someone who listens to it, so that it is not captured."""
+    """Copy a network with a hook, so that it is not captured."""
     f = copy.deepcopy(f)
     f.register_forward_hook(lambda *_: None)
     return f
@@ -41,13 +40,13 @@ def eager(f: nn.Module) -> nn.Module:
 def count_replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many steps each run of graphs took."""
     taken: list[int] = []
-    run = Graphs.run
+    run = CudaGraphs.run
 
-    def counted(self: Graphs, step: graphs.Step, state: Tensor, times: int) -> int:
+    def counted(self: CudaGraphs, step: Step, state: Tensor, times: int) -> int:
         taken.append(run(self, step, state, times))
         return taken[-1]
 
-    monkeypatch.setattr(Graphs, "run", counted)
+    monkeypatch.setattr(CudaGraphs, "run", counted)
     return taken
 
 
@@ -85,7 +84,7 @@ def test_blind_with_batches_that_shrink_and_are_filled_up(chunk: int | None) -> 
 @gpu
 @pytest.mark.parametrize("unit", [8, 64])
 def test_sizes_are_few_and_close(unit: int) -> None:
-    graphs = Graphs(GraphMemory(torch.device("cuda", 0)), unit)
+    graphs = CudaGraphs(CudaGraphPool(torch.device("cuda", 0)), unit)
     for n in range(1, 5000):
         assert n <= graphs.size_for(n) <= max(n + unit - 1, n * 17 // 16)
     assert len({graphs.size_for(n) for n in range(1, 4097)}) < 120
@@ -129,7 +128,7 @@ class InPlace(Sampling):
         return x.mul_(0.3)
 
 
-class InPlaceUntold(Sampling):
+class InPlaceUncounted(Sampling):
     def forward(self, x: Tensor) -> Tensor:
         return x.data.mul_(0.3)
 
@@ -137,7 +136,7 @@ class InPlaceUntold(Sampling):
 @gpu
 @pytest.mark.parametrize("kind", [Sampling, Asking, Counting, ThroughTheHost])
 def test_networks_that_cannot_be_captured_run_eagerly(kind: type[nn.Module], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="recollect.recovery")
+    caplog.set_level(logging.INFO, logger="recollect.accelerate")
     y = observations(8)
     recovery = KnownMask()(kind().cuda(), y, mask("block", SHAPE))
     assert "without a CUDA graph" in caplog.text
@@ -152,7 +151,7 @@ def test_networks_that_cannot_be_captured_run_eagerly(kind: type[nn.Module], cap
 
 
 @gpu
-@pytest.mark.parametrize("kind", [InPlace, InPlaceUntold])
+@pytest.mark.parametrize("kind", [InPlace, InPlaceUncounted])
 def test_a_network_that_works_in_place_is_captured_with_copies(
     kind: type[nn.Module], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +164,7 @@ def test_a_network_that_works_in_place_is_captured_with_copies(
     check_equal(captured, KnownMask()(left_alone.cuda(), y, mask("block", SHAPE)))
 
 
-class ToldOfCaptures(Sampling):
+class NoticesCaptures(Sampling):
     """Does something else in a capture, so that a graph of it differs."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -184,9 +183,9 @@ class Uncapturable(Sampling):
 
 
 @gpu
-@pytest.mark.parametrize("kind", [ToldOfCaptures, Uncapturable])
+@pytest.mark.parametrize("kind", [NoticesCaptures, Uncapturable])
 def test_what_a_graph_got_wrong_is_taken_back(kind: type[nn.Module], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="recollect.recovery")
+    caplog.set_level(logging.INFO, logger="recollect.accelerate")
     y = observations(16)
     f = kind().cuda()
     check_equal(KnownMask()(f, y, mask("block", SHAPE)), KnownMask()(eager(kind().cuda()), y, mask("block", SHAPE)))
@@ -224,7 +223,7 @@ class Counted:
 @gpu
 @pytest.mark.parametrize(("known", "calls"), [(True, 2), (False, 3)])
 def test_only_a_known_step_is_captured_before_it_has_run(known: bool, calls: int) -> None:
-    step, graphs = Counted(8), Graphs(GraphMemory(torch.device("cuda", 0)), known=known)
+    step, graphs = Counted(8), CudaGraphs(CudaGraphPool(torch.device("cuda", 0)), known=known)
     assert graphs.run(step, step.rows, 6) == 6
     assert step.calls == calls  # a capture and one to compare with, or one more before
     assert torch.equal(step.rows, torch.full_like(step.rows, 0.5**6))
@@ -233,7 +232,7 @@ def test_only_a_known_step_is_captured_before_it_has_run(known: bool, calls: int
 @gpu
 def test_a_known_step_that_needs_a_first_run_gets_one() -> None:
     step = Counted(8, lambda call: RuntimeError("not set up") if call == 1 else None)
-    graphs = Graphs(GraphMemory(torch.device("cuda", 0)), known=True)
+    graphs = CudaGraphs(CudaGraphPool(torch.device("cuda", 0)), known=True)
     assert graphs.run(step, step.rows, 6) == 6
     assert torch.equal(step.rows, torch.full_like(step.rows, 0.5**6))
     assert graphs.once_more(8) is not None
@@ -243,9 +242,9 @@ def test_a_known_step_that_needs_a_first_run_gets_one() -> None:
 @pytest.mark.parametrize("failing", [1, 2, 3])
 def test_where_a_step_fails_beside_its_graph_nothing_was_done(failing: int, caplog: pytest.LogCaptureFixture) -> None:
     """As for want of memory: an eager step, the capture, or the one that is compared."""
-    caplog.set_level(logging.INFO, logger="recollect.recovery")
+    caplog.set_level(logging.INFO, logger="recollect.accelerate")
     step = Counted(8, lambda call: torch.cuda.OutOfMemoryError("no room") if call == failing else None)
-    graphs = Graphs(GraphMemory(torch.device("cuda", 0)))
+    graphs = CudaGraphs(CudaGraphPool(torch.device("cuda", 0)))
     assert graphs.run(step, step.rows, 6) == 0
     assert torch.equal(step.rows, torch.ones_like(step.rows))
     assert "capturing it failed (no room)" in caplog.text
@@ -253,15 +252,15 @@ def test_where_a_step_fails_beside_its_graph_nothing_was_done(failing: int, capl
 
 
 @gpu
-def test_a_graph_that_is_not_kept_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    large, small, graphs_of = Counted(64), Counted(8), Graphs(GraphMemory(torch.device("cuda", 0)), known=True)
-    monkeypatch.setattr(graphs, "LAUNCHING", float("inf"))
-    assert 2 <= graphs_of.run(large, large.rows, 6) <= 6
-    assert graphs_of.once_more(64) is None
-    monkeypatch.setattr(graphs, "LAUNCHING", 0)
-    assert graphs_of.run(small, small.rows, 6) == 6
+def test_a_graph_that_is_not_kept_leaves_room_for_others() -> None:
+    large, small, graphs = Counted(64), Counted(8), CudaGraphs(CudaGraphPool(torch.device("cuda", 0)), known=True)
+    graphs.launch_share = float("inf")
+    assert 2 <= graphs.run(large, large.rows, 6) <= 6
+    assert graphs.once_more(64) is None
+    graphs.launch_share = 0
+    assert graphs.run(small, small.rows, 6) == 6
     assert small.calls == 2  # none of them failed
-    assert graphs_of.once_more(8) is not None
+    assert graphs.once_more(8) is not None
 
 
 @gpu
@@ -279,7 +278,7 @@ def test_hooks_are_called_at_every_step() -> None:
     f, calls = network("lrelu"), []
     f.register_forward_hook(lambda *_: calls.append(1))
     KnownMask()(f, observations(8), mask("block", SHAPE), chunk=8)
-    assert len(calls) == 2 + 39  # before: by the library, and by the kernel
+    assert len(calls) == 2 + 39  # before: in PyTorch, and in kernels
 
 
 @gpu

@@ -1,4 +1,4 @@
-"""The quick steps against the page: `admm` itself is held to the oracle elsewhere."""
+"""Fused steps against the plain loop, which is held to the oracle elsewhere."""
 
 import math
 from collections.abc import Callable
@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from recollect import Erasure
-from recollect.accelerate import fused_admm as stepping
-from recollect.accelerate.fused_admm import ErasureSteps, has_erasure_prox
-from recollect.accelerate.tf32x3 import launch as products
-from recollect.engine.runtime import Ready, ready
-from recollect.methods import admm
-from recollect.methods.admm import Solver
+from recollect.accelerate import FusedAdmm
+from recollect.accelerate.backend import AdmmStep
+from recollect.engine import prepare
+from recollect.methods.admm import admm, solve
+from tests.accelerate.by_hand import admm_step
 from tests.networks import Random
 
 SHAPE = (3, 2, 2)
@@ -25,9 +24,9 @@ NETWORKS: dict[str, Callable[[Tensor], Tensor]] = {
     "plain": lambda x: (x + 0.5) / 3,  # not half of x: there the last line does not depend on w
     "in place": lambda x: x.add_(0.5).div_(3),
     "in place sometimes": lambda x: x.mul_(0.3) if x.mean() > 0.3 else x * 0.3,
-    "in place, untold": lambda x: x.data.add_(0.5).div_(3),
+    "in place, uncounted": lambda x: x.data.add_(0.5).div_(3),
     "in place through numpy": lambda x: torch.from_numpy(np.divide(x.numpy(), 3, out=x.numpy())),
-    "clamped, untold": lambda x: x.data.clamp_(0, 1) * 0.9,
+    "clamped, uncounted": lambda x: x.data.clamp_(0, 1) * 0.9,
     "gives back what it got": lambda x: x,
     "gives back a view of it": lambda x: x.transpose(2, 3),
     "one answer for ever": lambda x, kept={}: kept.setdefault(x.shape, torch.zeros_like(x)).copy_(x / 3),  # type: ignore[misc]
@@ -40,9 +39,9 @@ def draw(seed: int, count: int, dtype: torch.dtype = torch.float64) -> tuple[Ten
     return y, Erasure(torch.rand(y.shape, generator=draws) < 0.5)
 
 
-def solve(f: Callable, y: Tensor, theta: Erasure, gamma: float, steps: int) -> Tensor:
-    with ready(f, y, None) as f:
-        return Solver(f, gamma, steps)(y, theta)
+def accelerated(f: Callable, y: Tensor, theta: Erasure, gamma: float, steps: int) -> Tensor:
+    with prepare(f, y, None) as runtime:
+        return solve(runtime, y, theta, gamma=gamma, steps=steps)
 
 
 @settings(max_examples=60)
@@ -53,69 +52,54 @@ def solve(f: Callable, y: Tensor, theta: Erasure, gamma: float, steps: int) -> T
     gamma=st.floats(0.05, 5),
     steps=st.sampled_from([1, 2, 3, 7, 40]),
 )
-def test_the_same_as_on_the_page(seed: int, count: int, gain: float, gamma: float, steps: int) -> None:
+def test_the_same_as_the_plain_loop(seed: int, count: int, gain: float, gamma: float, steps: int) -> None:
     f = Random.draw(seed, math.prod(SHAPE), gain)
     y, theta = draw(seed, count)
     expected = admm(f, y, theta, gamma=gamma, steps=steps)
-    assert torch.allclose(solve(f, y, theta, gamma, steps), expected, rtol=1e-8, atol=1e-11)
+    assert torch.allclose(accelerated(f, y, theta, gamma, steps), expected, rtol=1e-8, atol=1e-11)
 
 
-def in_one_pass(w: Tensor, v: Tensor, of_y: Tensor, of_w: Tensor) -> None:
-    """What the kernel computes, for any device."""
-    w.copy_(of_y + (1 - 2 * of_w) * v + of_w * w)
-
-
-def test_the_same_where_a_kernel_takes_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
+def test_the_same_where_a_kernel_takes_the_steps() -> None:
+    sizes: list[int] = []
 
     def counted(*args: Tensor) -> None:
-        calls.append(len(args[0]))
-        in_one_pass(*args)
+        sizes.append(len(args[0]))
+        admm_step(*args)
 
-    monkeypatch.setattr(Ready, "on_tensor_cores", True)
-    monkeypatch.setattr(stepping, "move", counted)
     f = Random.draw(2, math.prod(SHAPE), 1.5)
     y, theta = draw(2, 4)
     expected = admm(f, y, theta, gamma=0.5, steps=9)
-    assert torch.allclose(solve(f, y, theta, 0.5, 9), expected, rtol=1e-9, atol=1e-12)
-    assert calls == [4] * 7
-    monkeypatch.setattr(stepping, "LARGEST", y.numel())  # too many values for it
-    assert torch.allclose(solve(f, y, theta, 0.5, 9), expected, rtol=1e-9, atol=1e-12)
-    assert len(calls) == 7
 
+    def kernel_for(most: int) -> Callable[[int], AdmmStep | None]:
+        return lambda values: counted if values < most else None
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (5, 3, 7, 9), (64, 3, 64, 64)])
-@pytest.mark.parametrize("kind", ["plain", "negated", "channels last", "float64"])
-def test_the_kernel_takes_the_step(shape: tuple[int, ...], kind: str) -> None:
-    w, v, of_y, of_w = torch.rand(4, *shape, device="cuda", dtype=torch.float64 if kind == "float64" else torch.float32)
-    v = torch.complex(v, -v).conj().imag if kind == "negated" else v
-    v = v.to(memory_format=torch.channels_last) if kind == "channels last" else v
-    expected = w.clone()
-    in_one_pass(expected, v, of_y, of_w)
-    products.move(w, v, of_y, of_w)
-    assert torch.allclose(w, expected, rtol=1e-6, atol=1e-6)
+    with prepare(f, y, None) as runtime:
+        for most, steps in ((y.numel() + 1, 7), (y.numel(), 0)):  # the second has no kernel for so many values
+            sizes.clear()
+            fused = FusedAdmm(runtime, 0.5, 9, find_kernel=kernel_for(most))
+            assert torch.allclose(fused(y, theta.keep), expected, rtol=1e-9, atol=1e-12)
+            assert sizes == [4] * steps
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("inference", [False, True])
-def test_networks_with_ways_of_their_own(name: str, inference: bool) -> None:
+def test_networks_that_write_into_their_input_or_return_it(name: str, inference: bool) -> None:
     y, theta = draw(1, 4)
     for truth in (theta, Erasure(torch.zeros_like(theta.keep))):  # with all erased the first w is nothing but zeros
         expected = admm(lambda x: NETWORKS[name](x.clone()).clone(), y, truth, gamma=0.5, steps=9)
         with torch.inference_mode(inference):
-            assert torch.allclose(solve(NETWORKS[name], y, truth, 0.5, 9), expected, rtol=1e-12)
+            assert torch.allclose(accelerated(NETWORKS[name], y, truth, 0.5, 9), expected, rtol=1e-12)
 
 
 def test_batches_of_any_size_one_after_another() -> None:
     """Buffers are used again: nothing of an earlier, larger batch may show."""
     f = Random.draw(4, math.prod(SHAPE), 1.5)
-    with ready(f, draw(0, 1)[0], None) as made:
-        solver = Solver(made, 0.5, 12)
+    with prepare(f, draw(0, 1)[0], None) as runtime:
         for seed, count in enumerate([3, 7, 2, 7, 1]):
             y, theta = draw(seed, count)
             expected = admm(f, y, theta, gamma=0.5, steps=12)
-            assert torch.allclose(solver(y, theta), expected, rtol=1e-9, atol=1e-12)
+            ours = solve(runtime, y, theta, gamma=0.5, steps=12)
+            assert torch.allclose(ours, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_the_network_is_not_run_where_nothing_depends_on_it() -> None:
@@ -125,8 +109,8 @@ def test_the_network_is_not_run_where_nothing_depends_on_it() -> None:
         sizes.append(len(x))
         return x / 2
 
-    solve(f, *draw(0, 3), gamma=0.5, steps=40)
-    assert sizes == [1] + [3] * 39  # the one is a look at what the network does to its input
+    accelerated(f, *draw(0, 3), gamma=0.5, steps=40)
+    assert sizes == [1] + [3] * 39  # the first probes what the network does to its input
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,18 +121,16 @@ class Shifting(Erasure):
         return super().prox(z, y, gamma) + 0.1
 
 
-def test_another_prox_takes_the_page_itself() -> None:
+def test_another_prox_runs_in_the_plain_loop() -> None:
     y, theta = draw(2, 3)
     own = Shifting(theta.keep)
-    assert has_erasure_prox(theta)
-    assert not has_erasure_prox(own)
     f = NETWORKS["plain"]
-    assert torch.equal(solve(f, y, own, 0.5, 10), admm(f, y, own, gamma=0.5, steps=10))
-    assert not torch.allclose(solve(f, y, own, 0.5, 10), solve(f, y, theta, 0.5, 10))
+    assert torch.equal(accelerated(f, y, own, 0.5, 10), admm(f, y, own, gamma=0.5, steps=10))
+    assert not torch.allclose(accelerated(f, y, own, 0.5, 10), accelerated(f, y, theta, 0.5, 10))
 
 
 class Eights:
-    """Likes batches of multiples of eight, as graphs do, and takes no step."""
+    """Rounds batches up to multiples of eight, as graphs do, and takes no step."""
 
     def size_for(self, images: int) -> int:
         return -(-images // 8) * 8
@@ -177,28 +159,30 @@ class Replays(Eights):
 
 
 @pytest.mark.parametrize("kind", ["random", "its input", "a view of its input"])
-def test_the_last_step_may_be_a_replay(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_step_may_be_a_replay(kind: str) -> None:
     f = {
         "random": Random.draw(3, math.prod(SHAPE), 0.7),
         "its input": lambda x: x,
         "a view of its input": lambda x: x[:],
     }[kind]
     y, theta = draw(2, 13)
-    with ready(f, y, None) as network:
-        steps = ErasureSteps(network, 1.0, 12)
-        monkeypatch.setattr(steps, "_graphs", Replays())
-        found = steps(y, theta)
-    assert torch.allclose(found, admm(f, y, theta, gamma=1.0, steps=12), rtol=1e-8, atol=1e-11)
+    with prepare(f, y, None) as runtime:
+        ours = FusedAdmm(runtime, 1.0, 12, Replays())(y, theta.keep)
+    assert torch.allclose(ours, admm(f, y, theta, gamma=1.0, steps=12), rtol=1e-8, atol=1e-11)
 
 
-def test_batches_are_filled_up_but_never_beyond_the_largest_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    f, sizes = Random.draw(3, math.prod(SHAPE), 0.7), []
+def test_batches_are_rounded_up_but_never_beyond_the_largest_so_far() -> None:
+    network, sizes = Random.draw(3, math.prod(SHAPE), 0.7), []
+
+    def f(x: Tensor) -> Tensor:
+        sizes.append(len(x))
+        return network(x)
+
     y, theta = draw(2, 60)
-    with ready(f, y, None) as network:
-        steps = ErasureSteps(network, 1.0, 12)
-        monkeypatch.setattr(steps, "_graphs", Eights())
-        for count in (50, 49, 20, 3, 60, 57):
-            found = steps(y[:count], theta[:count])
-            sizes.append(len(steps._w))
-            assert torch.allclose(found, admm(f, y[:count], theta[:count], gamma=1.0, steps=12), rtol=1e-8, atol=1e-11)
-    assert sizes == [50, 50, 24, 8, 60, 60]
+    with prepare(f, y, None) as runtime:
+        fused = FusedAdmm(runtime, 1.0, 12, Eights())
+        for count, size in ((50, 50), (49, 50), (20, 24), (3, 8), (60, 60), (57, 60)):
+            ours = fused(y[:count], theta.keep[:count])
+            assert sizes[-1] == size
+            expected = admm(network, y[:count], theta[:count], gamma=1.0, steps=12)
+            assert torch.allclose(ours, expected, rtol=1e-8, atol=1e-11)

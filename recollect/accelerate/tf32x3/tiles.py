@@ -1,5 +1,7 @@
-"""How a product is cut up for a GPU: into tiles of its outcome, and those of few images along their sums too, which
-would leave most of the GPU idle otherwise."""
+"""How a matrix multiplication is divided on a GPU: into tiles of its output, and for few images by split-K as well.
+
+Without split-K, few images would leave most of the GPU idle.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +9,23 @@ from typing import NamedTuple
 
 ROWS = 64  # of most tiles: fewer images take as long
 MANY_ROWS = 256  # from which on tiles may be large
-SHORTEST = 3  # chunks of a part
-START = 4  # chunks that take as long as beginning and ending with a tile
+FEWEST_CHUNKS = 3  # of a split
+OVERHEAD_CHUNKS = 4  # that take as long as beginning and ending a tile
 
 
 class Tile(NamedTuple):
-    """The part of an outcome that one of the kernel's programs computes."""
+    """The part of an output that one program of the kernel computes."""
 
     rows: int
     columns: int
-    at_once: int  # tiles that a processor works on
+    resident: int  # tiles that a processor works on at once
 
     @property
     def warps(self) -> int:
         return self.rows // 16
 
-    def number(self, rows: int, columns: int, phases: int) -> int:
+    def number_for(self, rows: int, columns: int, phases: int) -> int:
+        """Count the tiles that cover an output."""
         return -(-rows // self.rows) * -(-columns // self.columns) * phases
 
 
@@ -33,32 +36,35 @@ TALL_TIME = 1.7  # of a small one's: half a tall one takes less, but they are sh
 
 class Tiling(NamedTuple):
     tile: Tile
-    chunks_each: int  # of a part of the sum
-    parts: int
+    chunks_each: int  # of a split
+    splits: int
 
 
 def tiling(rows: int, columns: int, chunks: int, processors: int, phases: int = 1) -> Tiling:
-    """How large tiles are, and into how many parts the sum is cut so that all processors have some, once or twice."""
+    """Choose the tile, and as many splits of the sum as give all processors work, once or twice."""
     tile = tile_for(rows, columns, processors, phases)
-    tiles, at_once = tile.number(rows, columns, phases), tile.at_once * processors
+    tiles, resident = tile.number_for(rows, columns, phases), tile.resident * processors
 
-    def in_parts(turns: int) -> Tiling:
-        parts = max(1, min(turns * at_once // tiles, chunks // SHORTEST))
-        each = -(-chunks // parts)
+    def split(turns: int) -> Tiling:
+        splits = max(1, min(turns * resident // tiles, chunks // FEWEST_CHUNKS))
+        each = -(-chunks // splits)
         return Tiling(tile, each, -(-chunks // each))
 
-    def chunks_one_after_another(cut: Tiling) -> int:
-        return -(-tiles * cut.parts // at_once) * (cut.chunks_each + START)
+    def chunks_in_sequence(candidate: Tiling) -> int:
+        return -(-tiles * candidate.splits // resident) * (candidate.chunks_each + OVERHEAD_CHUNKS)
 
-    return min(in_parts(1), in_parts(2), key=chunks_one_after_another)
+    return min(split(1), split(2), key=chunks_in_sequence)
 
 
 def tile_for(rows: int, columns: int, processors: int, phases: int) -> Tile:
+    """Choose a tile no wider than the output, and a large one only where there are many rows."""
+    if columns <= SLIM.columns:
+        return SLIM
     if columns <= NARROW.columns:
-        return SLIM if columns <= SLIM.columns else NARROW
+        return NARROW
     if rows <= MANY_ROWS:
         return SMALL
     if columns >= WIDE.columns:
         return WIDE
-    small, tall = (-(-tile.number(rows, columns, phases) // processors) for tile in (SMALL, TALL))  # of a processor
+    small, tall = (-(-tile.number_for(rows, columns, phases) // processors) for tile in (SMALL, TALL))  # of a processor
     return TALL if tall * TALL_TIME < small else SMALL

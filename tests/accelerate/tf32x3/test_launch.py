@@ -1,74 +1,61 @@
-"""What kernels are told of a call; what they make of it is in test_tensor_cores.py."""
+"""Kernels beside the matrix multiplication. What needs a CUDA device is run by make test-gpu."""
 
 import pytest
 import torch
+from torch.nn import functional
 
-from recollect.accelerate.tf32x3 import launch as products
-from recollect.accelerate.tf32x3.launch import Call, are_right
+from recollect.accelerate.tf32x3.launch import admm_step, max_pool, upsample
+from tests.accelerate import by_hand
 
-PROCESSORS = 132
-
-
-@pytest.mark.parametrize(
-    ("x", "weight", "padding", "flat"),
-    [
-        ((9, 1, 1, 40), (24, 40), (0, 0), True),
-        ((9, 1, 1, 40), (24, 40, 1, 1), (0, 0), True),
-        ((9, 2, 1, 40), (24, 40, 1, 1), (0, 0), False),
-        ((9, 1, 1, 40), (24, 40, 3, 3), (1, 1), False),
-        ((9, 1, 1, 40), (24, 40, 1, 1), (1, 0), False),
-    ],
-)
-def test_rows_of_x_make_rows_of_the_outcome(x: tuple, weight: tuple, padding: tuple, flat: bool) -> None:
-    assert Call(torch.rand(x), torch.rand(weight), None, padding=padding).plan(PROCESSORS).is_flat is flat
+gpu = pytest.mark.gpu
+CHANNELS_LAST = torch.channels_last
 
 
-@pytest.mark.parametrize(
-    ("x", "weight", "padding", "most"),
-    [
-        ((2, 8, 8, 3), (4, 3, 3, 3), (1, 1), 2 * 64 * 32),  # what the taps see, side by side
-        ((2, 8, 8, 20), (3, 20, 3, 3), (1, 1), 2 * 64 * 32),  # every pixel with every tap
-        ((2, 8, 8, 40), (70, 40, 3, 3), (1, 1), 70 * 9 * 64),  # the packed weight
-        ((9, 8, 8, 40), (70, 40, 3, 3), (1, 1), 9 * 64 * 70),  # the outcome
-        ((9, 8, 8, 80), (10, 80, 3, 3), (0, 0), 9 * 64 * 80),
-    ],
-)
-def test_what_the_kernels_meet_can_be_counted(
-    x: tuple, weight: tuple, padding: tuple, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    call = Call(torch.empty(x), torch.empty(weight), None, padding=padding)
-    for largest in (most, most + 1):
-        monkeypatch.setattr(products, "LARGEST", largest)
-        assert call.can_be_counted is (largest > most)
+@gpu
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 5, 3, 4), (50, 512, 4, 4), (9, 128, 16, 16), (3, 7, 1, 2)])
+def test_upsampled_maps_are_pytorch_s(shape: tuple[int, ...]) -> None:
+    x = torch.randn(shape, device="cuda").to(memory_format=CHANNELS_LAST)
+    ours = upsample(x)
+    assert ours is not None
+    assert torch.equal(ours, functional.interpolate(x, scale_factor=2))
+    assert ours.is_contiguous(memory_format=CHANNELS_LAST)
 
 
-def test_tiles_side_by_side_can_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, weight = torch.empty(1, 4, 4, 20), torch.empty(130, 20, 3, 3)
-    for scale, tiles in ((1, 3), (2, 12)):
-        for most in (tiles - 1, tiles):
-            monkeypatch.setattr(products, "MOST_TILES", most)
-            assert Call(x, weight, None, padding=(1, 1), scale=scale).can_be_counted is (most == tiles)
+@gpu
+@pytest.mark.parametrize("shape", [(2, 5, 6, 8), (1, 3, 7, 5), (3, 64, 32, 32), (2, 4, 2, 2), (1, 1, 3, 2)])
+def test_max_pooled_maps_have_pytorch_s_bits(shape: tuple[int, ...]) -> None:
+    maps = torch.randn(shape, device="cuda", generator=torch.Generator("cuda").manual_seed(0))
+    maps[maps > 1.5] = float("nan")
+    maps[maps.abs() < 0.3] = -0.0
+    maps[(maps.abs() < 0.5) & (maps != 0)] = 0.0
+    maps = maps.to(memory_format=CHANNELS_LAST)
+    ours, plain = max_pool(maps), functional.max_pool2d(maps, 2)
+    assert ours is not None
+    assert torch.equal(ours.isnan(), plain.isnan())
+    number = ~plain.isnan()
+    assert torch.equal(ours[number].view(torch.int32), plain[number].view(torch.int32))
 
 
-def test_kernels_are_had_where_first_products_are_right() -> None:
-    def fails() -> bool:
-        raise ImportError("no compiler")
+def test_maps_of_one_line_are_left_to_pytorch() -> None:
+    assert max_pool(torch.rand(2, 5, 1, 8)) is None
 
-    def fills_the_memory() -> bool:
-        raise torch.cuda.OutOfMemoryError("full")
 
-    words: list[str] = []
+def test_maps_too_large_to_address_are_left_to_pytorch() -> None:
+    maps = torch.empty(2**13, 2**8, 2**4, 2**4, device="meta")  # 2**29 values: four times as many need 32 bits
+    assert upsample(maps) is None
+    assert max_pool(maps) is None
 
-    def note(text: str, *given: object) -> None:
-        words.append(text % given)
 
-    assert are_right("the kernel", lambda: True, note)
-    assert not words
-    assert not are_right("the kernel", lambda: False, note)
-    assert not are_right("oneDNN", fails, note)
-    with pytest.raises(torch.cuda.OutOfMemoryError):
-        are_right("the kernel", fills_the_memory, note)
-    assert words == [
-        "Products run in the library: the kernel's first products are wrong.",
-        "Products run in the library: oneDNN cannot be had (ImportError: no compiler).",
-    ]
+@gpu
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (5, 3, 7, 9), (64, 3, 64, 64)])
+@pytest.mark.parametrize("kind", ["plain", "negated", "channels last", "float64"])
+def test_the_admm_step_is_that_of_the_formula(shape: tuple[int, ...], kind: str) -> None:
+    w, v, of_y, of_w = torch.rand(4, *shape, device="cuda", dtype=torch.float64 if kind == "float64" else torch.float32)
+    if kind == "negated":
+        v = torch.complex(v, -v).conj().imag
+    if kind == "channels last":
+        v = v.to(memory_format=CHANNELS_LAST)
+    expected = w.clone()
+    by_hand.admm_step(expected, v, of_y, of_w)
+    admm_step(w, v, of_y, of_w)
+    assert torch.allclose(w, expected, rtol=1e-6, atol=1e-6)

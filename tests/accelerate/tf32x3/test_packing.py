@@ -1,13 +1,15 @@
-"""How weights are split and laid out; what the kernel makes of them is in test_tensor_cores.py."""
+"""How weights are split and laid out; test_tensor_cores.py has what the kernels compute with them."""
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from torch.nn import functional
 
-from recollect.accelerate.tf32x3.packing import CHUNK, Way, in_tf32, pack, packed_bytes, packed_shape, way_of
-from tests.accelerate.by_hand import ByHand, unpacked
+from recollect.accelerate.tf32x3.lowering import CHUNK, Lowering, choose_lowering, packed_shape
+from recollect.accelerate.tf32x3.packing import in_tf32, pack, packed_bytes
+from tests.accelerate.by_hand import convolve, unpacked
 
 
 @given(st.floats(2.0**-90, 2.0**90, width=32), st.sampled_from([1, -1]))
@@ -25,68 +27,46 @@ def test_a_number_is_the_sum_of_two_in_tf32_but_for_what_float32_rounds(value: f
 def test_a_packed_weight_is_the_weight(columns: int, channels: int, taps: tuple[int, int] | None) -> None:
     weight = torch.randn(columns, channels, *(taps or ()), generator=torch.Generator().manual_seed(channels))
     expected = (weight if taps else weight[:, :, None, None]).double()
-    for way in {Way.PLAIN, way_of(weight.shape)}:
-        packed = pack(weight, way)
+    for lowering in {Lowering.IMPLICIT_GEMM, choose_lowering(weight.shape)}:
+        packed = pack(weight, lowering)
         assert packed.upper.shape[3] % CHUNK == 0
-        assert packed.upper.shape == packed.rest.shape == packed_shape(weight.shape, way)
+        assert packed.upper.shape == packed.rest.shape == packed_shape(weight.shape, lowering)
         for part in packed:
             assert part.is_contiguous()
             assert not (part.view(torch.int32) & 0x1FFF).any()  # both in TF32
-        assert bool(((unpacked(packed, weight.shape, way) - expected).abs() <= 2**-23 * expected.abs()).all())
+        assert bool(((unpacked(packed, weight.shape, lowering) - expected).abs() <= 2**-23 * expected.abs()).all())
         assert (packed.upper != 0).sum() == weight.numel()  # what it is filled up with is nothing
 
 
 @pytest.mark.parametrize(
-    ("weight", "stride", "scale", "way"),
+    ("layer", "lowerings"),
     [
-        ((64, 64, 3, 3), 1, 1, Way.PLAIN),
-        ((64, 64, 3, 3), 1, 2, Way.DOUBLED),
-        ((64, 3, 3, 3), 1, 1, Way.SPREAD),
-        ((64, 3, 4, 4), 2, 1, Way.SPREAD),
-        ((3, 3, 3, 3), 1, 1, Way.SPREAD),
-        ((3, 64, 3, 3), 1, 1, Way.GATHERED),
-        ((7, 64, 3, 3), 1, 1, Way.GATHERED),
-        ((8, 64, 3, 3), 1, 1, Way.PLAIN),  # too many products of a pixel
-        ((3, 64, 3, 3), 2, 1, Way.PLAIN),  # of most of which nothing is seen
-        ((3, 64, 3, 3), 1, 2, Way.DOUBLED),
-        ((3, 64, 1, 1), 1, 1, Way.PLAIN),
-        ((3, 64), 1, 1, Way.PLAIN),
-        ((64, 3), 1, 1, Way.PLAIN),
+        (nn.Conv2d(64, 24, 3), [Lowering.IMPLICIT_GEMM, Lowering.UPSAMPLED]),
+        (nn.Conv2d(64, 24, 5), [Lowering.IMPLICIT_GEMM]),
+        (nn.Conv2d(3, 24, 3), [Lowering.IM2COL]),
+        (nn.Conv2d(64, 3, 3), [Lowering.COL2IM, Lowering.UPSAMPLED]),
+        (nn.Linear(64, 24), [Lowering.IMPLICIT_GEMM]),
     ],
 )
-def test_the_way_is_told_by_shape_and_stride(weight: tuple[int, ...], stride: int, scale: int, way: Way) -> None:
-    assert way_of(torch.Size(weight), stride, scale) is way
-
-
-@pytest.mark.parametrize(
-    ("layer", "ways"),
-    [
-        (nn.Conv2d(64, 24, 3), [Way.PLAIN, Way.DOUBLED]),
-        (nn.Conv2d(64, 24, 5), [Way.PLAIN]),
-        (nn.Conv2d(3, 24, 3), [Way.SPREAD]),
-        (nn.Conv2d(64, 3, 3), [Way.GATHERED, Way.DOUBLED]),
-        (nn.Linear(64, 24), [Way.PLAIN]),
-    ],
-)
-def test_room_is_made_for_every_way_that_a_weight_may_be_needed(layer: nn.Module, ways: list[Way]) -> None:
+def test_memory_is_reserved_for_every_lowering_of_a_weight(layer: nn.Module, lowerings: list[Lowering]) -> None:
     assert isinstance(layer.weight, nn.Parameter)
-    packed = [part for way in ways for part in pack(layer.weight.detach(), way)]
+    packed = [part for lowering in lowerings for part in pack(layer.weight.detach(), lowering)]
     assert packed_bytes(layer.weight) == sum(part.nbytes for part in packed)
 
 
-@pytest.mark.parametrize(
-    ("weight", "taken"),
-    [
-        ((8, 16), True),
-        ((8, 15), False),
-        ((8, 16, 1, 1), True),
-        ((8, 3, 1, 1), False),
-        ((8, 3, 3, 3), True),
-        ((8, 1, 4, 4), True),
-        ((8, 1, 3, 5), False),  # a chunk would be half empty
-        ((8, 1, 8, 8), True),
-        ((8, 3, 5, 5), False),  # too many side by side
-    ],
-)
-def test_layers_that_fill_chunks_are_taken(weight: tuple[int, ...], taken: bool) -> None:
-    assert ByHand().take(torch.empty(weight)) is taken
+@given(count=st.integers(1, 3), height=st.integers(1, 5), width=st.integers(1, 5), columns=st.integers(1, 4))
+def test_taps_summed_by_phase_are_those_on_upsampled_images(count: int, height: int, width: int, columns: int) -> None:
+    x, layer = (
+        torch.randn(count, 20, height, width, generator=torch.Generator().manual_seed(count)).double(),
+        nn.Conv2d(20, columns, 3, padding=1),
+    )
+    packed = pack(layer.weight.detach(), Lowering.UPSAMPLED)
+    assert packed.upper.shape == (4 * columns, 2, 2, 32)
+    for part in packed[:2]:
+        assert not (part.view(torch.int32) & 0x1FFF).any()  # both in TF32
+    whole = (packed.upper.double() + packed.rest.double()).permute(0, 3, 1, 2)
+    assert not whole[:, 20:].any()
+    layer = layer.double()
+    assert layer.bias is not None
+    exact = layer(functional.interpolate(x, scale_factor=2))
+    assert torch.allclose(convolve(x, whole[:, :20], layer.bias, 1, (1, 1), 2), exact, atol=1e-6, rtol=0)

@@ -1,21 +1,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.accelerate.tf32x3.tiles import NARROW, SHORTEST, SLIM, SMALL, TALL, WIDE, Tiling, tile_for, tiling
+from recollect.accelerate.tf32x3.tiles import FEWEST_CHUNKS, NARROW, SLIM, SMALL, TALL, WIDE, Tiling, tile_for, tiling
 
 PROCESSORS = 132
 
 
 @given(rows=st.integers(1, 10**6), columns=st.integers(1, 30_000), chunks=st.integers(1, 1000), scale=st.integers(1, 2))
-def test_parts_cover_the_sum_and_keep_processors_busy_twice_at_most(
+def test_splits_cover_the_sum_and_keep_processors_busy_twice_at_most(
     rows: int, columns: int, chunks: int, scale: int
 ) -> None:
-    tile, each, parts = tiling(rows, columns, chunks, PROCESSORS, scale**2)
-    assert (parts - 1) * each < chunks <= parts * each
-    if parts > 1:
-        assert each >= SHORTEST
+    tile, each, splits = tiling(rows, columns, chunks, PROCESSORS, scale**2)
+    assert (splits - 1) * each < chunks <= splits * each
+    if splits > 1:
+        assert each >= FEWEST_CHUNKS
         tiles = -(-rows // tile.rows) * -(-columns // tile.columns) * scale**2
-        assert parts * tiles <= 2 * tile.at_once * PROCESSORS
+        assert splits * tiles <= 2 * tile.resident * PROCESSORS
 
 
 def test_no_tile_is_wider_than_it_need_be() -> None:
@@ -27,7 +27,7 @@ def test_no_tile_is_wider_than_it_need_be() -> None:
     ]  # fmt: skip
 
 
-def test_few_images_get_parts_and_many_large_tiles() -> None:
+def test_few_images_are_split_and_many_get_large_tiles() -> None:
     assert tiling(64, 1024, 384, PROCESSORS) == Tiling(SMALL, 16, 24)
     assert tiling(512, 1024, 32, PROCESSORS) == Tiling(WIDE, 8, 4)
     assert tiling(4096, 1024, 384, PROCESSORS) == Tiling(WIDE, 384, 1)
@@ -37,5 +37,5 @@ def test_few_images_get_parts_and_many_large_tiles() -> None:
 
 
 def test_processors_have_work_twice_where_once_leaves_many_idle() -> None:
-    assert tiling(3200, 256, 72, PROCESSORS) == Tiling(WIDE, 15, 5)  # 100 tiles: 500 parts for 264 at a time, not 200
-    assert tiling(3200, 256, 36, PROCESSORS) == Tiling(WIDE, 18, 2)  # where parts are short, beginning them takes more
+    assert tiling(3200, 256, 72, PROCESSORS) == Tiling(WIDE, 15, 5)  # 100 tiles: 500 splits for 264 at a time, not 200
+    assert tiling(3200, 256, 36, PROCESSORS) == Tiling(WIDE, 18, 2)  # short splits cost more to begin

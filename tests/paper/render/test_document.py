@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from recollect import InputError
-from recollect.accelerate.tf32x3.backend import TensorCores
+from recollect.accelerate.tf32x3.tensor_cores import TensorCores
 from recollect.paper.commands import page_tables
 from recollect.paper.experiments.catalogue import EXPERIMENTS
 from recollect.paper.render.document import NOTHING, fill, filled, names_in
@@ -45,7 +45,7 @@ def test_the_prose_counts_what_the_committed_records_hold() -> None:
     minutes = (sum(t["seconds"] for t in full.trainings()) + sum(r.seconds for r in records)) / 60
     assert f"of training and recovery alone: {minutes:.0f} minutes on one H200" in words
     ways = Counter(r.provenance.get("products") for r in records)
-    assert f"the {ways[TensorCores.in_words]} records of FC-10 by Muon" in words
+    assert f"the {ways[TensorCores.description]} records of FC-10 by Muon" in words
     assert f"({ways['float32 as three TF32 products, in layers that allow it']} cells, whose records say so" in words
     planned = {cell.key: cell for experiment in EXPERIMENTS.values() for cell in experiment.cells(FULL)}
     missing = [cell for cell in planned.values() if full.missing(cell)]
