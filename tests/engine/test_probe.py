@@ -1,4 +1,4 @@
-"""What is seen of a network in a first look."""
+"""What a first call shows of a network."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from recollect import FullyConnected, UNet
-from recollect.engine.probe import NoWaiting, Waits, look_at
+from recollect.engine.probe import RefuseToWait, Waits, probe_network
 
 gpu = pytest.mark.gpu
 SHAPE = (3, 16, 16)
 
 
 class Clamping(nn.Module):
-    """Changes its input where no version tells of it."""
+    """Changes its input without a change of version."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.data.clamp_(0, 1) / 2
@@ -23,20 +23,21 @@ class Clamping(nn.Module):
 @pytest.mark.parametrize(("value", "changes"), [(0.5, False), (1.5, True)])
 def test_a_change_of_the_input_is_seen(value: float, changes: bool) -> None:
     images = torch.full((2, *SHAPE), value)
-    seen = look_at(Clamping(), images)
-    assert seen.changes_input is changes
-    assert torch.equal(seen.images, torch.full_like(images, value))
-    assert torch.equal(seen.outcome, torch.full_like(images, min(value, 1) / 2))
-    assert not seen.waits
+    probe = probe_network(Clamping(), images)
+    assert probe.changes_input is changes
+    assert torch.equal(probe.images, torch.full_like(images, value))
+    assert torch.equal(probe.outputs, torch.full_like(images, min(value, 1) / 2))
+    assert not probe.waits
 
 
 @gpu
-def test_what_the_host_waits_for_is_named_and_the_outcome_there() -> None:
+def test_what_the_host_waits_for_is_named_and_the_outputs_are_there() -> None:
     images = torch.rand(2, *SHAPE, device="cuda")
-    seen = look_at(lambda x: x / x.max().item(), images)
-    assert "_local_scalar_dense" in seen.waits
-    assert torch.equal(seen.outcome, images / images.max().item())
-    assert not look_at(lambda x: x / x.max(), images).waits
+    probe = probe_network(lambda x: x / x.max().item(), images)
+    assert "_local_scalar_dense" in probe.waits
+    assert torch.equal(probe.outputs, images / images.max().item())
+    assert not probe_network(lambda x: x / x.max(), images).waits
+    assert not probe_network(lambda x: x / x.max().item(), images, may_wait=False).waits
 
 
 WAITING: dict[str, Callable[[Tensor], object]] = {
@@ -51,7 +52,7 @@ WAITING: dict[str, Callable[[Tensor], object]] = {
 
 @pytest.mark.parametrize("name", WAITING)
 def test_reading_a_value_back_is_noticed(name: str) -> None:
-    with pytest.raises(Waits), NoWaiting():
+    with pytest.raises(Waits), RefuseToWait():
         WAITING[name](torch.rand(4, 4))
 
 
@@ -59,7 +60,7 @@ def test_reading_a_value_back_is_noticed(name: str) -> None:
 def test_the_networks_of_the_paper_read_nothing_back(kind: str) -> None:
     f = UNet(widths=(8, 16)) if kind == "unet" else FullyConnected(SHAPE, layers=4, width=64, activation=kind)
     x = torch.rand(2, *SHAPE)
-    with NoWaiting(), torch.no_grad():
+    with RefuseToWait(), torch.no_grad():
         f(x)
         torch.addcmul(x, x, x, out=torch.empty_like(x))
         x[:1].clone().copy_(x[1:])
@@ -69,5 +70,5 @@ def test_the_networks_of_the_paper_read_nothing_back(kind: str) -> None:
 def test_copies_to_the_host_are_noticed() -> None:
     x = torch.rand(3, device="cuda")
     for move in (Tensor.cpu, lambda x: x.copy_(torch.zeros(3)), lambda x: torch.zeros(3).cuda()):
-        with pytest.raises(Waits), NoWaiting():
+        with pytest.raises(Waits), RefuseToWait():
             move(x)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Blind, Erasure, FullyConnected, InputError, Iterate, KnownMask, Recovery, Stop
-from recollect.engine import runtime as ready
+from recollect.engine.runtime import CPU_CHUNK
 from recollect.methods import Refined
 from recollect.recovery import Snapshot
 from tests.networks import Halves, Random
@@ -19,6 +19,7 @@ SHAPE = (3, 2, 2)
 TRUTH = Erasure(torch.tensor([[[[True, True], [True, False]]]]))
 METHODS = [Blind(limit=12), KnownMask(), Iterate(limit=40), Refined(limit=12, restart_rounds=3, polish_steps=40)]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+on_both_paths = pytest.mark.usefixtures("path")
 
 
 def recover(method: Callable, f: Callable, y: Tensor, **options: object) -> Recovery:
@@ -44,6 +45,7 @@ class Watching(Halves):
 # Batches
 
 
+@on_both_paths
 @each_method
 @pytest.mark.parametrize("chunk", [1, 2, 7, 100])
 def test_the_working_set_does_not_change_results(method: Callable, chunk: int) -> None:
@@ -58,6 +60,7 @@ def test_the_working_set_does_not_change_results(method: Callable, chunk: int) -
         assert len(set(whole.rounds.tolist())) > 1  # else images leaving a batch were not tested
 
 
+@on_both_paths
 @each_method
 def test_an_image_alone_or_in_another_order(method: Callable) -> None:
     f, y = Random.draw(8, 12, gain=1.5), observations()
@@ -70,19 +73,21 @@ def test_an_image_alone_or_in_another_order(method: Callable) -> None:
         assert (alone.rounds[0], alone.stop[0]) == (whole.rounds[i], whole.stop[i])
 
 
+@on_both_paths
 @each_method
 @pytest.mark.parametrize("chunk", [1, 4])
-def test_no_more_than_chunk_images_are_in_work(method: Callable, chunk: int) -> None:
+def test_no_more_than_chunk_images_are_active(method: Callable, chunk: int) -> None:
     f = Halves()
     recover(method, f, observations(10), chunk=chunk)
     assert max(f.sizes) == chunk
 
 
+@on_both_paths
 @each_method
-def test_finished_images_leave_and_others_take_their_places(method: Callable) -> None:
+def test_finished_images_leave_and_others_enter(method: Callable) -> None:
     f = Halves()
     recovery = recover(method, f, observations(10), chunk=4)
-    most = int(recovery.steps.sum())  # no work on images that have stopped, and none for what is not looked at
+    most = int(recovery.steps.sum())  # no work on images that have stopped
     assert most - int(recovery.rounds.sum()) <= sum(f.sizes) <= most
 
 
@@ -96,7 +101,7 @@ def test_many_images_run_through_in_bounded_memory(method: Callable) -> None:
     f = Halves()
     recovery = recover(short, f, y)
     assert recovery.estimate.shape == y.shape
-    assert max(f.sizes) <= ready.CPU_CHUNK
+    assert max(f.sizes) <= CPU_CHUNK
     ends = [0, 12_345, 24_999]
     assert torch.allclose(recovery.estimate[ends], recover(short, f, y[ends]).estimate)
 
@@ -104,6 +109,7 @@ def test_many_images_run_through_in_bounded_memory(method: Callable) -> None:
 # Divergence
 
 
+@on_both_paths
 @each_method
 @pytest.mark.parametrize("factor", [math.nan, math.inf, 1e30])
 def test_an_image_that_diverges_is_marked_and_the_others_go_on(method: Callable, factor: float) -> None:
@@ -131,6 +137,7 @@ def test_the_last_finite_estimate_is_kept() -> None:
 # How f is run
 
 
+@on_both_paths
 @each_method
 @pytest.mark.parametrize("fails", [False, True])
 def test_modes_are_eval_while_running_and_restored(method: Callable, fails: bool) -> None:
@@ -155,6 +162,7 @@ def test_modes_are_eval_while_running_and_restored(method: Callable, fails: bool
     assert modes() == before
 
 
+@on_both_paths
 @each_method
 def test_gradients_are_off_while_running(method: Callable) -> None:
     f = Watching(torch.is_grad_enabled)
@@ -164,8 +172,9 @@ def test_gradients_are_off_while_running(method: Callable) -> None:
     assert not recovery.estimate.requires_grad
 
 
+@on_both_paths
 @each_method
-def test_products_are_exact_while_running(method: Callable) -> None:
+def test_precision_is_full_while_running(method: Callable) -> None:
     matmul = torch.backends.cuda.matmul
     f = Watching(lambda: (matmul.fp32_precision, torch.is_autocast_enabled("cpu")))
     before = matmul.fp32_precision
@@ -180,6 +189,7 @@ def test_products_are_exact_while_running(method: Callable) -> None:
     assert set(f.seen) == {("ieee", False)}
 
 
+@on_both_paths
 @each_method
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_dtype_stays(method: Callable, dtype: torch.dtype) -> None:
@@ -187,6 +197,7 @@ def test_the_dtype_stays(method: Callable, dtype: torch.dtype) -> None:
     assert recover(method, f, observations(dtype=dtype)).estimate.dtype == dtype
 
 
+@on_both_paths
 @each_method
 def test_float32_and_float64_agree(method: Callable) -> None:
     f, y = Random.draw(1, 12, gain=0.7), observations()
@@ -194,6 +205,7 @@ def test_float32_and_float64_agree(method: Callable) -> None:
     assert torch.allclose(one.estimate, other.estimate.double(), atol=1e-4)
 
 
+@on_both_paths
 @each_method
 def test_the_observations_are_left_alone(method: Callable) -> None:
     y = observations()
@@ -205,6 +217,7 @@ def test_the_observations_are_left_alone(method: Callable) -> None:
 # Callbacks
 
 
+@on_both_paths
 @each_method
 @pytest.mark.parametrize("chunk", [1, 4, None])
 def test_progress_rises_to_the_total(method: Callable, chunk: int | None) -> None:
@@ -216,6 +229,7 @@ def test_progress_rises_to_the_total(method: Callable, chunk: int | None) -> Non
     assert {c[1] for c in calls} == {9}
 
 
+@on_both_paths
 @each_method
 def test_trace_sees_every_round_of_every_image(method: Callable) -> None:
     seen: list[Snapshot] = []
@@ -250,6 +264,7 @@ BAD_OUTPUTS = [
 ]
 
 
+@on_both_paths
 @each_method
 @pytest.mark.parametrize(("f", "message"), BAD_OUTPUTS, ids=range(len(BAD_OUTPUTS)))
 def test_an_autoencoder_that_returns_something_else(method: Callable, f: Callable, message: str) -> None:
@@ -257,6 +272,7 @@ def test_an_autoencoder_that_returns_something_else(method: Callable, f: Callabl
         recover(method, f, observations())
 
 
+@on_both_paths
 @each_method
 def test_an_autoencoder_that_raises(method: Callable) -> None:
     def f(x: Tensor) -> Tensor:
