@@ -80,7 +80,7 @@ def _cells_of_plot(results: Results, view: View, mask: str) -> Iterator[Cell]:
 
 
 def _series(results: Results, cell: Cell, points: list[Point], **more: Any) -> Series:
-    name = f"{cell.method}, {SET_LABELS.get(cell.set, cell.set)} images"
+    name = f"{cell.method}, {SET_LABELS[cell.set]}"
     return Series(name, results.colour(cell.method), cell.set != "train", points, **more)
 
 

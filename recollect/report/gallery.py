@@ -86,7 +86,7 @@ def _set(
     ids = next(iter(records.values())).ids
     return {
         "name": set_name,
-        "label": SET_LABELS.get(set_name, set_name),
+        "label": SET_LABELS[set_name],
         "total": len(ids),
         "index": index,
         "ids": [ids[position] for position in index],

@@ -29,7 +29,7 @@ class Row:
 
     @property
     def set_label(self) -> str:
-        return SET_LABELS.get(self.cell.set, self.cell.set)
+        return SET_LABELS[self.cell.set]
 
 
 def build_rows(results: Results) -> Iterator[Row]:

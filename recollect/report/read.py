@@ -14,6 +14,8 @@ from recollect.errors import InputError
 from recollect.palette import assign_colours
 from recollect.records import AUDIT_FORMAT, Record, read_json, read_records
 
+SETS = ("train", "control")
+
 
 class Cell(NamedTuple):
     """One method on one set of images under one mask."""
@@ -129,6 +131,10 @@ def _check(record: Record) -> None:
     missing = set(Cell._fields) - set(record.cell)
     if missing:
         raise InputError(f"The record {record.key} does not say its {', '.join(sorted(missing))}; run the audit again.")
+    if record.cell["set"] not in SETS:
+        raise InputError(
+            f"The record {record.key} is of the set {record.cell['set']!r}; an audit has the sets {' and '.join(SETS)}."
+        )
     if not record.mse or len(record.mse) != len(record.ids):
         raise InputError(
             f"The record {record.key} has {len(record.mse)} errors for {len(record.ids)} images; run the audit again."

@@ -27,7 +27,7 @@ def test_an_audit_of_one_checkpoint_has_these_figures(planted: AuditFiles) -> No
 
 def test_lines_have_the_methods_colours_and_training_images_are_on_top(planted: AuditFiles) -> None:
     plot = figures(planted)["Recovery rate against the threshold"].plots[0]
-    assert plot.series[-1].name == "blind, training images"
+    assert plot.series[-1].name == "blind, training"
     assert [series.colour for series in plot.series] == ["grey", "green", "blue"] * 2
     assert [series.control for series in plot.series] == [True] * 3 + [False] * 3
 

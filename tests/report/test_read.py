@@ -30,6 +30,12 @@ def test_records_that_do_not_say_what_they_are_of_are_refused(tmp_path: Path) ->
         read_audit(tmp_path)
 
 
+def test_records_of_an_unknown_set_are_refused(tmp_path: Path) -> None:
+    AuditFiles([record([0.1], set_name="validation")]).write(tmp_path)
+    with pytest.raises(InputError, match="'validation'; an audit has the sets train and control"):
+        read_audit(tmp_path)
+
+
 def test_records_without_an_error_for_each_image_are_refused(tmp_path: Path) -> None:
     AuditFiles([replace(record([0.1]), ids=["a", "b"])]).write(tmp_path)
     with pytest.raises(InputError, match="1 errors for 2 images"):
