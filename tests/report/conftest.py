@@ -22,9 +22,9 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def planted() -> AuditFiles:
+def planted(tmp_path_factory: pytest.TempPathFactory) -> AuditFiles:
     """An audit of 24 images, two masks and three methods, with unseen images, pictures and rounds."""
-    return planted_audit()
+    return planted_audit(tmp_path_factory.mktemp("planted"))
 
 
 @pytest.fixture(scope="session")

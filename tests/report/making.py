@@ -13,8 +13,8 @@ from torch import Tensor
 
 from recollect import Blind, Images, Iterate, KnownMask
 from recollect.auditing import audit
-from recollect.records import AUDIT_FORMAT, Record, plain, write_json, write_record
-from recollect.report.read import SavedAudit
+from recollect.records import AUDIT_FORMAT, Record, write_json, write_record
+from recollect.report.read import SavedAudit, read_audit
 from tests.planted import Memorizer
 
 
@@ -57,7 +57,7 @@ def record(
     return Record({"set": set_name, "mask": mask, "method": method, **cell}, {}, ids, errors, [], [], [])
 
 
-def planted_audit() -> AuditFiles:
+def planted_audit(folder: Path) -> AuditFiles:
     """Audit a memorizer of 24 images that remembers most of them and half-remembers the others."""
     train = Images(pattern_images(24, 16, seed=1), name="patterns")
     control = Images(pattern_images(24, 16, seed=2), name="other patterns")
@@ -66,7 +66,7 @@ def planted_audit() -> AuditFiles:
         "iterate": Iterate(limit=60),
         "known": KnownMask(gamma=0.1),
     }
-    result = audit(
+    audit(
         Memorizer(_half_remembered(train.pixels), sharpness=25.0),
         train=train,
         control=control,
@@ -75,8 +75,10 @@ def planted_audit() -> AuditFiles:
         attractors=12,
         title="planted memorizer",
         command="recollect audit model.safetensors --train patterns",
+        out=folder,
     )
-    return AuditFiles(result.records, result.store.pictures, result.store.film, plain(result.to_dict()))
+    saved = read_audit(folder)
+    return AuditFiles(saved.records, dict(saved.samples), dict(saved.traces), dict(saved.facts))
 
 
 def pattern_images(count: int, size: int, seed: int) -> Tensor:
