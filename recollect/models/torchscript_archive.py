@@ -15,7 +15,7 @@ from recollect.models.torchscript_values import check_values
 from recollect.models.wording import first_line
 
 MOST_GROWTH = 256 * 2**20  # bytes that an archive may unfold to beyond its own size; torch stores tensors unpacked
-MOST_SOURCE = 8 * 2**20  # bytes of code; the largest networks have far less than one million
+MOST_SOURCE = 2 * 2**20  # bytes of code; parsing this much takes seconds, and a large network has a tenth of it
 PICKLES = ("constants", "data")
 SOURCE = re.compile(r"code/(__torch__(?:/[A-Za-z_]\w*)*)\.py", re.ASCII)
 TENSOR = re.compile(r"(constants|data)/\d+", re.ASCII)

@@ -22,7 +22,8 @@ PLAIN_TEXT = re.compile(r"[\n\x20-\x5b\x5d-\x7e]*")  # no backslash, no control 
 FIELD = re.compile(r"\w+", re.ASCII)  # submodules of a Sequential are called 0, 1, ...
 CONSTANT = re.compile(r"CONSTANTS\.c\d+", re.ASCII)
 BASES = {"Module", "NamedTuple", "Interface", "ModuleInterface", "Enum"}
-FIELD_LISTS = {"__parameters__", "__buffers__", "__forward_pre_hooks__", "__forward_hooks__"}
+HOOKS = {"__forward_pre_hooks__", "__forward_hooks__"}
+FIELD_LISTS = {"__parameters__", "__buffers__", *HOOKS}
 RUN_ON_LOADING = {"__setstate__", "__getstate__"}
 FILE_OPERATORS = {"save", "load", "from_file", "open"}  # no class may lend these names to a call
 NAMESPACES = {"torch", "ops", "CONSTANTS", "__torch__"}
@@ -156,13 +157,13 @@ class SourceCheck(ast.NodeVisitor):
         _require(plain, node, "holds the class")
         for statement in node.body:
             if isinstance(statement, ast.Assign):
-                self._visit_class_assignment(statement)
+                self._visit_class_assignment(statement, node)
             elif isinstance(statement, ast.AnnAssign):
                 self._visit_field(statement)
             elif not isinstance(statement, ast.Pass):
                 self._visit_function(statement)
 
-    def _visit_class_assignment(self, node: ast.Assign) -> None:
+    def _visit_class_assignment(self, node: ast.Assign, inside: ast.ClassDef) -> None:
         target = node.targets[0]
         if isinstance(target, ast.Subscript):  # __annotations__["0"] = Tensor
             key = _text(target.slice)
@@ -172,8 +173,16 @@ class SourceCheck(ast.NodeVisitor):
             return
         _require(isinstance(target, ast.Name) and len(node.targets) == 1, node, "holds in a class")
         if _dotted(target) in FIELD_LISTS:
-            _require(isinstance(node.value, ast.List), node, "holds in a class")
+            self._visit_field_list(node, inside)
         self.visit(node.value)
+
+    def _visit_field_list(self, node: ast.Assign, inside: ast.ClassDef) -> None:
+        if not isinstance(node.value, ast.List):
+            _refuse(node, "holds in a class")
+        listed = {_text(element) for element in node.value.elts}
+        methods = {statement.name for statement in inside.body if isinstance(statement, ast.FunctionDef)}
+        if _dotted(node.targets[0]) in HOOKS:  # torch crashes where a hook is missing
+            _require(listed <= methods, node, "holds in a class")
 
     def _visit_field(self, node: ast.AnnAssign) -> None:
         _require(isinstance(node.target, ast.Name), node, "has the field")

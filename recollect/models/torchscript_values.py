@@ -27,7 +27,8 @@ LITERALS = {"NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "LONG
 EMPTY_CONTAINERS = {"EMPTY_LIST", "EMPTY_DICT"}
 TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 FILLS = {"APPEND": 1, "SETITEM": 2}  # and how many values each takes
-OPAQUE = object()  # a container, an object or a tensor; what it holds was checked on the way
+OPEN = object()  # a list or dictionary that is filled next
+DEEPEST = 500  # containers inside containers; torch follows each level on its call stack
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,14 @@ class Name:
     """A class or function that a pickle names."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tuple with its parts; or a list, dictionary, object or tensor, whose parts were checked on the way."""
+
+    parts: tuple[Any, ...]
+    depth: int
 
 
 @dataclass(frozen=True)
@@ -66,19 +75,19 @@ class Steps:
         self.actions: dict[str, Callable[[Any], None]] = {
             "GLOBAL": self._name,
             "MARK": self._mark,
-            "TUPLE": self._tuple,
-            "EMPTY_TUPLE": lambda _: self.stack.append(()),
-            "LIST": self._container,
-            "DICT": self._container,
-            "APPENDS": self._fill,
-            "SETITEMS": self._fill,
+            "TUPLE": lambda _: self._hold(self._since_mark()),
+            "EMPTY_TUPLE": lambda _: self._hold([]),
+            "LIST": lambda _: self._hold(self._since_mark()),
+            "DICT": lambda _: self._hold(self._since_mark()),
+            "APPENDS": lambda _: self._close(self._since_mark()),
+            "SETITEMS": lambda _: self._close(self._since_mark()),
             "NEWOBJ": self._new,
             "REDUCE": self._build,
             "BUILD": self._build,
             "BINPERSID": self._storage,
             "BINGET": lambda key: self.stack.append(self.memo[key]),
             "LONG_BINGET": lambda key: self.stack.append(self.memo[key]),
-            "PROTO": lambda _: None,
+            "PROTO": self._protocol,
             "STOP": lambda _: None,
         }
 
@@ -87,20 +96,21 @@ class Steps:
         if operation in LITERALS:
             self.stack.append(_literal(operation, argument))
         elif operation in EMPTY_CONTAINERS:
-            self.stack.append(OPAQUE)
+            self.stack.append(OPEN)
         elif operation in TUPLES:
-            self.stack.append(tuple(self._last(TUPLES[operation])))
+            self._hold(self._last(TUPLES[operation]))
         elif operation in FILLS:
-            self._last(FILLS[operation])
-            self._require_container()
+            self._close(self._last(FILLS[operation]))
         elif operation in ("BINPUT", "LONG_BINPUT"):
-            if argument > count:  # torch would make room for all numbers before this one
-                raise Refused("its values are numbered beyond their count")
-            self.memo[argument] = self.stack[-1]
+            self._remember(argument, count)
         elif operation in self.actions:
             self.actions[operation](argument)
         else:
             raise Refused(f"its values hold a {operation}, which torch does not write")
+
+    def _protocol(self, number: int) -> None:
+        if number != 2:
+            raise ValueError
 
     def _last(self, count: int) -> list[Any]:
         if len(self.stack) < count:
@@ -117,21 +127,24 @@ class Steps:
         values, self.stack = self.stack, self.below.pop()
         return values
 
-    def _tuple(self, _: Any) -> None:
-        values = tuple(self._since_mark())
-        self.stack.append(values)
+    def _hold(self, parts: list[Any]) -> None:
+        depth = 1 + max((part.depth for part in parts if isinstance(part, Held)), default=0)
+        if depth > DEEPEST:
+            raise Refused("its values are nested too deeply")
+        self.stack.append(Held(tuple(parts), depth))
 
-    def _require_container(self) -> None:
-        if self.stack[-1] is not OPAQUE:
+    def _close(self, parts: list[Any]) -> None:
+        """Fill the container on top, once: one that is filled again could hold itself."""
+        if self.stack.pop() is not OPEN:
             raise TypeError
+        self._hold(parts)
 
-    def _container(self, _: Any) -> None:
-        self._since_mark()
-        self.stack.append(OPAQUE)
-
-    def _fill(self, _: Any) -> None:
-        self._since_mark()
-        self._require_container()
+    def _remember(self, key: int, count: int) -> None:
+        if key > count:  # torch would make room for all numbers before this one
+            raise Refused("its values are numbered beyond their count")
+        if self.stack[-1] is OPEN:
+            raise TypeError
+        self.memo[key] = self.stack[-1]
 
     def _name(self, name: str) -> None:
         if name not in BUILDERS and not STORAGE.fullmatch(name) and not self._is_class(name):
@@ -143,7 +156,7 @@ class Steps:
 
     def _new(self, _: Any) -> None:
         made, arguments = self._last(2)
-        if not isinstance(made, Name) or not self._is_class(made.name) or arguments != ():
+        if not isinstance(made, Name) or not self._is_class(made.name) or arguments.parts != ():
             raise TypeError
         self.stack.append(made)
 
@@ -152,15 +165,15 @@ class Steps:
         if not isinstance(builder, Name) or STORAGE.fullmatch(builder.name):
             raise TypeError
         if builder.name == TENSOR:
-            _check_tensor(*values[:4])
+            _check_tensor(*values.parts[:4])
         elif builder.name == TYPED:
-            check_type_text(values[1], self.definitions)
-        elif builder.name == DEVICE and not DEVICE_NAME.fullmatch(values[0]):
-            raise Refused(f"its values name the device {values[0][:60]!r}")
-        self.stack.append(OPAQUE)
+            check_type_text(values.parts[1], self.definitions)
+        elif builder.name == DEVICE and not DEVICE_NAME.fullmatch(values.parts[0]):
+            raise Refused(f"its values name the device {values.parts[0][:60]!r}")
+        self._hold([values])
 
     def _storage(self, _: Any) -> None:
-        word, kind, key, device, count = self._last(1)[0]
+        word, kind, key, device, count = self._last(1)[0].parts
         if word != "storage" or not DEVICE_NAME.fullmatch(device) or type(count) is not int or count < 0:
             raise ValueError
         width = BYTES[STORAGE.fullmatch(kind.name)[1]]  # type: ignore[index]  # a TypeError is a refusal
@@ -175,11 +188,12 @@ def _literal(operation: str, argument: Any) -> Any:
     return {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}.get(operation, argument)
 
 
-def _check_tensor(storage: Storage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+def _check_tensor(storage: Storage, offset: int, shape: Held, strides: Held) -> None:
     """Refuse a tensor that reaches beyond its storage."""
-    numbers = [offset, *shape, *strides]
-    if not isinstance(storage, Storage) or len(shape) != len(strides) or any(type(n) is not int for n in numbers):
+    numbers = [offset, *shape.parts, *strides.parts]
+    if not isinstance(storage, Storage) or any(type(number) is not int for number in numbers):
         raise TypeError
-    last = offset + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
-    if min(numbers) < 0 or (0 not in shape and last >= storage.count):
+    steps = zip(shape.parts, strides.parts, strict=True)
+    last = offset + sum((length - 1) * stride for length, stride in steps)
+    if min(numbers) < 0 or (0 not in shape.parts and last >= storage.count):
         raise Refused("one of its tensors reaches beyond the numbers that it was saved with")

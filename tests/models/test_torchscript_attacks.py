@@ -230,6 +230,7 @@ ARCHIVES: dict[str, Change] = {
     "runs on loading": replaced(FORWARD, SETSTATE + FORWARD),
     "runs on saving": replaced(FORWARD, GETSTATE + FORWARD),
     "a hook": replaced(FORWARD, b'  __forward_pre_hooks__ = ["hook", ]\n' + HOOK + FORWARD),
+    "a hook that is missing": replaced(FORWARD, b'  __forward_hooks__ = ["absent", ]\n' + FORWARD),
     "a constant": replaced(FORWARD, b'  c : Final[str] = torch.save([1], "mark")\n' + FORWARD),
     "a default argument": replaced(b"x: Tensor)", b'x: Tensor, y: str=torch.save([1], "mark"))'),
     "a type": replaced(b"x: Tensor)", b"x: __torch__.torch.classes.profiler._RecordFunction)"),
@@ -271,9 +272,13 @@ ARCHIVES: dict[str, Change] = {
     "a view beyond its numbers": replaced(b"(K\x04t", b"(K\xfft", "archive/data.pkl"),
     "an offset beyond its numbers": replaced(b"K\x00(K", b"K\x02(K", "archive/data.pkl"),
     "a far memo": replaced(b"q\x00", b"r" + struct.pack("<I", 2**32 - 1), "archive/data.pkl"),
+    "deep values": added("archive/constants.pkl", b"\x80\x02)" + b"\x85" * 1_000_000 + b"."),
+    "a list that holds itself": added("archive/constants.pkl", b"\x80\x02]q\x00h\x00a\x85."),
+    "a list that is filled twice": added("archive/constants.pkl", b"\x80\x02](K\x01e(K\x02e\x85."),
     "an escape in a value": replaced(b"training", b"tra\x1bning", "archive/data.pkl"),
     "constants of another kind": added("archive/constants.pkl", pickle.dumps([b"a"], 4)),
     "no values": lambda entries: entries.pop("archive/data.pkl") and None,
+    "another protocol": replaced(b"\x80\x02", b"\x80\x1b", "archive/data.pkl"),
     "a strange version": added("archive/version", b"../../x"),
 }
 
