@@ -45,6 +45,8 @@ def load_checked(content: bytes, device: torch.device | str) -> nn.Module:
     load: Callable[..., Any] = torch._C.import_ir_module_from_buffer  # what torch.jit.load calls
     module = load(unit, content, torch.device(device), {}, False)
     check_compiled(unit)
+    if not module._has_method("forward"):
+        raise Refused("it has no forward, so that it cannot be called")
     return torch.jit._recursive.wrap_cpp_module(module)
 
 

@@ -239,6 +239,7 @@ ARCHIVES: dict[str, Change] = {
     "a method that lends a name": replaced(
         FORWARD, b"  def save(self: __torch__.Scaled) -> int:\n    return 1\n" + FORWARD
     ),
+    "no forward": replaced(b"def forward", b"def backwards"),
     "a base class": replaced(b"class Scaled(Module)", b"class Scaled(torch.save)"),
     "a metaclass": replaced(b"class Scaled(Module)", b"class Scaled(Module, metaclass=Module)"),
     "a second function": appended(EVIL),
