@@ -13,6 +13,7 @@ from recollect.auditing import attraction, checks, tuning
 from recollect.auditing import request as plan
 from recollect.auditing.generic_baseline import prior_facts, sees_no_model, with_prior
 from recollect.auditing.measure import Conditions, Measurer, Narrator, run_cells
+from recollect.auditing.method_facts import method_facts
 from recollect.auditing.model_facts import damage_moved, describe_model, fingerprint
 from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
@@ -153,7 +154,8 @@ def _facts(
     model = describe_model(f, sets["train"], deterministic) | {"damage_moved": moved}
     products = arithmetic_of(f, sets["train"].pixels)
     return {
-        "model": model, "settings": settings, "control": None, **about, "prior": prior_facts(methods, sets),
+        "model": model, "methods": method_facts(methods), "settings": settings, "control": None, **about,
+        "prior": prior_facts(methods, sets),
         "provenance": provenance(device_of(f), started=started, products=products),
     }  # fmt: skip
 

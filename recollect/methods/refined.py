@@ -118,7 +118,7 @@ class Refined(Method):
             tried.append(begun)
             if len(left := torch.nonzero(~no_use)[:, 0]):
                 watch = _continued(trace, left, best.recovery.rounds) if trace else None
-                again = _Restart(self.gamma, self.steps, self.restart_rounds, start, rounds[left])
+                again = Restart(self.gamma, self.steps, self.restart_rounds, start, rounds[left])
                 recovery = again.recover(f, y[left], None, watch, None)
                 other = self._judged(f, y[left], _plausible(recovery, y[left]))
                 best = best.or_else(left, other, other.misfit < best.misfit[left])
@@ -153,7 +153,7 @@ class Refined(Method):
 
 
 @dataclass(frozen=True, eq=False)
-class _Restart(Blind):
+class Restart(Blind):
     """`Blind` with a limit of rounds for each image."""
 
     limits: Tensor | None = None
