@@ -8,16 +8,21 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import torch
 from torch import Tensor
 
-from recollect.accelerate.cuda_graph_pool import Captured, CudaGraphPool, Step, on_capture_stream
+from recollect.accelerate.cuda_graph_pool import CudaGraphPool
+from recollect.devices.cuda_graph import CapturedStep, on_capture_stream, warm_up
 
 LAUNCH_SHARE = 0.6  # of a step's time; where launching takes less, the device is the bottleneck
 
 log = logging.getLogger(__name__).info
+
+Step = Callable[[], Tensor]
+Captured = CapturedStep[Tensor]
 
 
 class CudaGraphs:
@@ -60,7 +65,7 @@ class CudaGraphs:
         if size not in self._graphs:
             return taken
         for _ in range(times - taken):
-            self._graphs[size].graph.replay()
+            self._graphs[size].replay()
         return times
 
     def once_more(self, size: int) -> Tensor | None:
@@ -70,7 +75,7 @@ class CudaGraphs:
         """
         if size not in self._graphs:
             return None
-        self._graphs[size].graph.replay()
+        self._graphs[size].replay()
         return self._graphs[size].returned
 
     def _first_steps(self, step: Step, state: Tensor, times: int) -> int:
@@ -94,7 +99,7 @@ class CudaGraphs:
         step_seconds = self._replay_timed(captured)
         ahead = min(times - 2, math.ceil(capture_seconds / step_seconds))
         for _ in range(ahead):
-            captured.graph.replay()
+            captured.replay()
         same, launch_seconds = self._compare(captured, step, state)
         if not same:
             self._give_up("a replay gave other values: the network draws at random, keeps a state or changes its input")
@@ -116,8 +121,7 @@ class CudaGraphs:
             with suppress(RuntimeError):
                 return self._capture_timed(step)
         before = state.clone()
-        with on_capture_stream(self._device):
-            step()
+        warm_up(step, self._device)
         state.copy_(before)
         return self._capture_timed(step)
 
@@ -130,7 +134,7 @@ class CudaGraphs:
         stream = torch.cuda.current_stream(self._device)
         stream.synchronize()
         began = time.perf_counter()
-        captured.graph.replay()
+        captured.replay()
         stream.synchronize()
         return time.perf_counter() - began
 
@@ -143,7 +147,7 @@ class CudaGraphs:
         launch_seconds = time.perf_counter() - began
         after = state.clone()
         state.copy_(before)
-        captured.graph.replay()
+        captured.replay()
         same = torch.equal(_bits(state), _bits(after)) and torch.equal(_bits(captured.returned), _bits(expected))
         return same, launch_seconds
 

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from recollect import Blind, FullyConnected, mask
-from recollect.accelerate.cuda_graph_pool import MOST_KEPT, Captured, CudaGraphPool
+from recollect.accelerate.cuda_graph_pool import MOST_KEPT, CudaGraphPool
+from recollect.devices.cuda_graph import CapturedStep
 
 gpu = pytest.mark.gpu
 HERE = torch.device("cpu")  # a pool is taken and given back in the same way on every device
@@ -38,17 +39,17 @@ def test_only_a_small_pool_is_kept(reserved: int, kept: int) -> None:
     assert CudaGraphPool.take(HERE).reserved == kept
 
 
-def capture(pool: CudaGraphPool, megabytes: int) -> Captured:
+def capture(pool: CudaGraphPool, megabytes: int) -> CapturedStep[torch.Tensor]:
     return pool.capture(lambda: torch.ones(megabytes, 2**20, dtype=torch.uint8, device=pool.device))
 
 
 @gpu
 def test_memory_of_graphs_that_are_gone_is_used_again() -> None:
     pool = CudaGraphPool(torch.device("cuda", 0))
-    capture(pool, 64).graph.replay()
+    capture(pool, 64).replay()
     reserved = torch.cuda.memory_reserved()
     for _ in range(5):
-        capture(pool, 64).graph.replay()
+        capture(pool, 64).replay()
     assert torch.cuda.memory_reserved() == reserved
 
 
@@ -64,7 +65,7 @@ def test_much_memory_is_not_kept() -> None:
     pool.trim()
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() <= before
-    capture(pool, 1).graph.replay()
+    capture(pool, 1).replay()
 
 
 @gpu
@@ -110,5 +111,5 @@ def test_after_a_capture_that_failed_the_pool_can_be_used() -> None:
     pool = CudaGraphPool(torch.device("cuda", 0))
     with pytest.raises(RuntimeError):
         pool.capture(lambda: torch.ones(1, device=pool.device).cpu())
-    capture(pool, 1).graph.replay()
+    capture(pool, 1).replay()
     torch.cuda.synchronize()

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
-from recollect.accelerate.cuda_graph_pool import CudaGraphPool, Step
-from recollect.accelerate.cuda_graphs import CudaGraphs
+from recollect.accelerate.cuda_graph_pool import CudaGraphPool
+from recollect.accelerate.cuda_graphs import CudaGraphs, Step
 from recollect.degradation import all_erased
 
 gpu = pytest.mark.gpu

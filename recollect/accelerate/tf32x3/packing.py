@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from recollect.accelerate.backend import contiguous
 from recollect.accelerate.tf32x3.lowering import Lowering, can_fuse_upsampling, choose_lowering, packed_shape
+from recollect.devices.tf32 import round_to_tf32, split_tf32
 
 
 class Packed(NamedTuple):
@@ -43,9 +44,8 @@ def pack(weight: Tensor, lowering: Lowering = Lowering.IMPLICIT_GEMM) -> Packed:
     values = contiguous(values)
     if any(padding):
         values = functional.pad(values, padding)
-    upper = in_tf32(values.float())
-    rest = in_tf32((values - upper).float())
-    return Packed(upper, rest.add_(values, alpha=0))  # NaN and infinity stay so
+    upper, rest = split_tf32(values)
+    return Packed(upper, round_to_tf32(rest).add_(values, alpha=0))  # NaN and infinity stay so
 
 
 def sum_by_phase(taps: Tensor) -> Tensor:
@@ -63,8 +63,3 @@ def _sum_pairs(taps: Tensor, along: int) -> Tensor:
     """Stack both phases of the taps, with two in place of three along this dimension."""
     one, two, three = taps.unbind(along)
     return torch.stack([torch.stack([one, two + three], along), torch.stack([one + two, three], along)])
-
-
-def in_tf32(x: Tensor) -> Tensor:
-    """Round to the nearest number of eleven bits; the difference has twelve."""
-    return (x.view(torch.int32) + 0x1000).bitwise_and_(-0x2000).view(torch.float32)
