@@ -9,6 +9,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TESTED = ["tests/methods", "tests/engine", "tests/auditing"]
+# Python runs this file of the copy when it starts. An editable installation would find the folder in the checkout.
+FORGET_INSTALLATION = """
+import sys
+
+sys.meta_path = [finder for finder in sys.meta_path if "__editable__" not in getattr(finder, "__module__", "")]
+"""
+IS_ABSENT = "from importlib.util import find_spec; assert find_spec('recollect.accelerate') is None"
 
 
 def main() -> int:
@@ -19,8 +26,11 @@ def main() -> int:
         shutil.copy(ROOT / "pyproject.toml", copy)
         shutil.rmtree(copy / "recollect" / "accelerate")
         shutil.rmtree(copy / "tests" / "accelerate")
+        (copy / "sitecustomize.py").write_text(FORGET_INSTALLATION)
+        environment = {**os.environ, "PYTHONPATH": str(copy)}
+        subprocess.run([sys.executable, "-c", IS_ABSENT], cwd=copy, env=environment, check=True)
         command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", *TESTED]
-        return subprocess.run(command, cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, check=False).returncode
+        return subprocess.run(command, cwd=copy, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":
