@@ -1,4 +1,4 @@
-"""How much memory there is to be had."""
+"""How much memory a device has free."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import torch
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes that can be had. On a GPU: what nobody has, and what PyTorch holds without using it."""
+    """Return the bytes that can be allocated; on a GPU those that PyTorch has reserved and does not use count too."""
     if device.type != "cuda":
-        return _free_on_the_host()
-    by_us = held(device)
-    return torch.cuda.mem_get_info(device)[0] + by_us.reserved - by_us.used
+        return _free_on_host()
+    own = held(device)
+    return torch.cuda.mem_get_info(device)[0] + own.reserved - own.used
 
 
 class Held(NamedTuple):
-    """Bytes of a GPU's memory that PyTorch has, uses, and has used at most since that was last reset."""
+    """Bytes of a GPU's memory that PyTorch has reserved, uses, and has used at most since the last reset."""
 
     reserved: int
     used: int
@@ -26,17 +26,20 @@ class Held(NamedTuple):
 
 
 def held(device: torch.device) -> Held:
-    of = torch.cuda.memory_stats_as_nested_dict(device)  # its flat form takes longer
-    used = of["allocated_bytes"]["all"]
-    return Held(of["reserved_bytes"]["all"]["current"], used["current"], used["peak"])
+    """Read PyTorch's own account of a GPU's memory."""
+    statistics = torch.cuda.memory_stats_as_nested_dict(device)  # the flat form takes longer
+    used = statistics["allocated_bytes"]["all"]
+    return Held(statistics["reserved_bytes"]["all"]["current"], used["current"], used["peak"])
 
 
-def _free_on_the_host() -> int:
-    """By Linux's own estimate where there is one."""
+def _free_on_host() -> int:
+    """Read Linux's estimate; elsewhere take a quarter of the memory, or 2 GiB if that is unknown."""
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         for line in meminfo.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
-    return pages * os.sysconf("SC_PAGE_SIZE") // 4 if pages else 2**31
+    if pages < 1:
+        return 2**31
+    return pages * os.sysconf("SC_PAGE_SIZE") // 4

@@ -1,4 +1,4 @@
-"""How a network is run where its output is judged: in eval mode and full float32, everything restored after."""
+"""Run a network for evaluation: in eval mode and full float32, on a device that exists, with its output checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _switches() -> list[object]:
 
 @contextmanager
 def float32_precision(precision: Precision) -> Iterator[None]:
-    """Run float32 products as IEEE float32 or as TF32, without autocast; the caller's settings come back."""
+    """Multiply float32 matrices as IEEE float32 or as TF32, without autocast; restore the caller's settings."""
     switches = _switches()
     before = [s.fp32_precision for s in switches]  # type: ignore[attr-defined]
     try:
@@ -33,12 +33,12 @@ def float32_precision(precision: Precision) -> Iterator[None]:
     finally:
         for switch, was in zip(switches, before, strict=True):
             switch.fp32_precision = "none"  # type: ignore[attr-defined]
-            if switch.fp32_precision != was:  # type: ignore[attr-defined]  # not inherited: the caller's own choice
+            if switch.fp32_precision != was:  # type: ignore[attr-defined]  # the caller's own choice, not inherited
                 switch.fp32_precision = was  # type: ignore[attr-defined]
 
 
 def module_of(f: Any) -> nn.Module | None:
-    """The module that `f` is, or whose method it is (`vae.reconstruct`), arguments filled in or not; or None."""
+    """Return the module that `f` is, or whose method it is (`vae.reconstruct`), also behind a `partial`; else None."""
     while isinstance(f, partial):
         f = f.func
     owner = getattr(f, "__self__", f)
@@ -46,19 +46,21 @@ def module_of(f: Any) -> nn.Module | None:
 
 
 def weights_of(f: Any) -> list[Tensor]:
-    """Parameters and buffers of the module behind `f`; none for other functions."""
+    """List the parameters and buffers of the module behind `f`; none for other functions."""
     network = module_of(f)
-    return [*network.parameters(), *network.buffers()] if network is not None else []
+    if network is None:
+        return []
+    return [*network.parameters(), *network.buffers()]
 
 
 def device_of(f: Any, otherwise: torch.device | str = "cpu") -> torch.device:
-    """Where the weights behind `f` lie, so where its images must be; `otherwise` where it has none."""
+    """Return the device of the weights behind `f`, where its images must be; `otherwise` if it has none."""
     return next((weights.device for weights in weights_of(f)), torch.device(otherwise))
 
 
 @contextmanager
 def as_judged(f: Any) -> Iterator[None]:
-    """`f` in eval mode (where a module is known) and in IEEE float32; its mode and the caller's settings come back."""
+    """Put the module behind `f`, if any, in eval mode, and compute in IEEE float32; restore both."""
     network = module_of(f)
     modules = network.modules() if network is not None else ()
     training = [m for m in modules if getattr(m, "training", False)]  # a frozen TorchScript module has no mode
@@ -73,7 +75,7 @@ def as_judged(f: Any) -> Iterator[None]:
 
 
 def check_dtype(f: Any, x: Tensor) -> None:
-    """Refuse what is no function, or whose weights are of another dtype than the images."""
+    """Refuse anything but a function whose weights have the dtype of the images."""
     if not callable(f):
         raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
     network = module_of(f)
@@ -86,7 +88,7 @@ def check_dtype(f: Any, x: Tensor) -> None:
 
 
 def check_device(device: torch.device | str | None) -> None:
-    """Refuse a device that is not there."""
+    """Refuse a device that does not exist."""
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -94,18 +96,20 @@ def check_device(device: torch.device | str | None) -> None:
 
 
 def choose_device(device: torch.device | str | None) -> torch.device:
-    """The device that was asked for, if it is there; without a word, a GPU where there is one."""
+    """Return the device that was asked for, if it exists. Defaults to CUDA if available."""
     check_device(device)
-    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(device)
 
 
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """f(x), or an error that names what came back where it is no image like x."""
+    """Return f(x); raise an error that names what it returned if those are no images like x."""
     return checked(f(x), x)
 
 
 def checked(out: Tensor, x: Tensor) -> Tensor:
-    """What came of x, if it is an image like x."""
+    """Return the output for x; raise an error if these are no images like x."""
     if not isinstance(out, Tensor):
         raise InputError(
             f"The autoencoder returned a {type(out).__name__}, not a tensor; wrap it so that it returns the image."

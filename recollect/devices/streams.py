@@ -1,7 +1,7 @@
-"""The CUDA streams beside the one of the work.
+"""CUDA streams beside the one that computes: for captures, and for copies to and from the device.
 
-PyTorch hands out the same 32 streams over and over, so two made at different times can be one; a copy in the stream
-that a graph is being captured in fails. Made in one go, they are three.
+PyTorch hands out the same 32 streams over and over, so two made at different times can be the same. A copy in a stream
+that is being captured fails. Three made together are distinct.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _made = threading.local()
 
 
 def side_streams(device: torch.device) -> SideStreams:
-    """One set a thread and device, for good: libraries keep workspaces for every stream they have seen."""
+    """Return this thread's streams of a device, always the same: libraries keep a workspace for every stream."""
     if not hasattr(_made, str(device)):
         setattr(_made, str(device), SideStreams(*(torch.cuda.Stream(device) for _ in SideStreams._fields)))
     return getattr(_made, str(device))

@@ -9,14 +9,14 @@ def test_free_memory_is_known() -> None:
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_it_is_what_nobody_uses() -> None:
+def test_on_a_gpu_unused_memory_is_free() -> None:
     device = torch.device("cuda", 0)
-    some = torch.empty(2**28, dtype=torch.uint8, device=device)
+    values = torch.empty(2**28, dtype=torch.uint8, device=device)
     torch.cuda.reset_peak_memory_stats(device)
     before, was_free = held(device), free_memory(device)
     assert before.used == before.peak == torch.cuda.memory_allocated(device)
     assert before.reserved == torch.cuda.memory_reserved(device)
-    del some
+    del values
     now = held(device)
     assert (now.used, now.peak, now.reserved) == (before.used - 2**28, before.peak, before.reserved)
     assert free_memory(device) == pytest.approx(was_free + 2**28, abs=2**26)  # others may use it too

@@ -30,7 +30,7 @@ def test_all_switches_turn_and_turn_back(precision: str) -> None:
     assert now() == before
 
 
-def test_settings_come_back_after_an_error() -> None:
+def test_settings_are_restored_after_an_error() -> None:
     torch.backends.cuda.matmul.fp32_precision = "tf32"
     before = now()
     with pytest.raises(ZeroDivisionError), float32_precision("ieee"):
@@ -38,14 +38,14 @@ def test_settings_come_back_after_an_error() -> None:
     assert now() == before
 
 
-def test_they_nest() -> None:
+def test_settings_nest() -> None:
     with float32_precision("tf32"):
         with float32_precision("ieee"):
             assert now() == ["ieee"] * 5
         assert now() == ["tf32"] * 5
 
 
-def test_the_older_spelling_comes_back_too() -> None:
+def test_the_older_setting_is_restored_too() -> None:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
@@ -76,7 +76,7 @@ def test_autocast_is_off_inside() -> None:
         assert torch.is_autocast_enabled("cpu")
 
 
-def test_modes_come_back_module_by_module() -> None:
+def test_modes_are_restored_module_by_module() -> None:
     f = nn.Sequential(nn.Dropout(), nn.Sequential(nn.Dropout()), nn.Dropout().eval())
     before = [m.training for m in f.modules()]
     with as_judged(f):
@@ -87,7 +87,7 @@ def test_modes_come_back_module_by_module() -> None:
     assert [m.training for m in f.modules()] == before == [True, True, True, True, False]
 
 
-def test_plain_functions_are_judged_too() -> None:
+def test_plain_functions_run_in_full_precision_too() -> None:
     with as_judged(torch.tanh):
         assert now() == ["ieee"] * 5
 
@@ -104,7 +104,7 @@ def test_outputs_are_checked() -> None:
 
 
 @pytest.mark.parametrize("of", [lambda n: n.forward, lambda n: partial(n), lambda n: partial(partial(n.forward), 1)])
-def test_a_method_of_a_module_is_judged_as_the_module(of: Callable[[nn.Module], object]) -> None:
+def test_the_module_of_a_method_runs_in_eval_mode(of: Callable[[nn.Module], object]) -> None:
     network = nn.Sequential(nn.Dropout(0.5))
     with as_judged(of(network)):
         assert not network[0].training

@@ -1,4 +1,4 @@
-"""Streams beside the work's."""
+"""CUDA streams for captures and copies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.devices.streams import side_streams
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("made_before", range(0, 34, 3))
-def test_no_two_are_one_however_many_streams_were_made_before(made_before: int) -> None:
+def test_streams_are_distinct_however_many_were_made_before(made_before: int) -> None:
     """PyTorch hands out 32 streams in turn."""
     others = [torch.cuda.Stream() for _ in range(made_before)]
     with ThreadPoolExecutor(1) as another_thread:
@@ -22,5 +22,5 @@ def test_no_two_are_one_however_many_streams_were_made_before(made_before: int) 
 
 
 @pytest.mark.gpu
-def test_a_thread_has_one_set_for_good() -> None:
+def test_a_thread_has_the_same_streams_always() -> None:
     assert side_streams(torch.device("cuda")) is side_streams(torch.device("cuda"))

@@ -8,7 +8,7 @@ from recollect.devices.transfers import moved, on_host
 gpu = pytest.mark.gpu
 
 
-def test_what_is_there_already_is_not_copied() -> None:
+def test_values_on_their_device_are_not_copied() -> None:
     values = torch.rand(3, 4)
     assert moved(values, "cpu") is on_host(values) is values
     assert moved(values, "meta").is_meta
@@ -30,30 +30,28 @@ VALUES = {
 @gpu
 @pytest.mark.parametrize("piece", [2**24, 1000, 1])
 @pytest.mark.parametrize("name", VALUES)
-def test_there_and_back(name: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfers, "PIECE", piece)
+def test_there_and_back(name: str, piece: int) -> None:
     values = VALUES[name]
-    there = moved(values, "cuda")
+    there = moved(values, "cuda", piece)
     assert there.is_cuda
     assert there.dtype == values.dtype
     assert torch.equal(there.cpu(), values)
-    for back in (moved(values.cuda(), "cpu"), on_host(values.cuda())):
+    for back in (moved(values.cuda(), "cpu", piece), on_host(values.cuda(), piece)):
         assert back.device.type == "cpu"
         assert back.dtype == values.dtype
         assert torch.equal(back, values)
 
 
 @gpu
-def test_only_what_is_small_and_for_a_short_time_stays_in_pinned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_small_values_for_a_short_time_stay_in_pinned_memory() -> None:
     values = torch.rand(10, 100, device="cuda")
     assert on_host(values).is_pinned()
     assert not moved(values, "cpu").is_pinned()
-    monkeypatch.setattr(transfers, "PIECE", values.nbytes - 1)
-    assert not on_host(values).is_pinned()
+    assert not on_host(values, values.nbytes - 1).is_pinned()
 
 
 @gpu
-def test_work_that_is_under_way_is_waited_for() -> None:
+def test_copies_wait_for_work_that_is_under_way() -> None:
     values = torch.zeros(1000, 1000, device="cuda")
     torch.cuda._sleep(10**8)  # cycles, a twentieth of a second
     values += 1
@@ -64,7 +62,7 @@ def test_work_that_is_under_way_is_waited_for() -> None:
 
 
 @gpu
-def test_what_is_moved_may_change_afterwards() -> None:
+def test_the_source_may_change_after_a_copy() -> None:
     here = torch.ones(1000, 1000)
     torch.cuda._sleep(10**8)  # the copy waits for this
     there = moved(here, "cuda")
@@ -75,11 +73,11 @@ def test_what_is_moved_may_change_afterwards() -> None:
 
 
 @gpu
-def test_where_nothing_can_be_pinned_it_is_moved_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pinned_memory_values_are_copied_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Tensor) -> Tensor:
         raise RuntimeError("no memory can be pinned")
 
-    monkeypatch.setattr(transfers, "_room_for", refuse)
+    monkeypatch.setattr(transfers, "_pinned_buffer", refuse)
     values = torch.rand(5, 6)
     there = moved(values, "cuda")
     assert torch.equal(moved(there, "cpu"), values)
@@ -87,6 +85,6 @@ def test_where_nothing_can_be_pinned_it_is_moved_all_the_same(monkeypatch: pytes
 
 
 @gpu
-def test_what_numpy_does_not_know_is_moved_too() -> None:
+def test_dtypes_that_numpy_does_not_have_are_copied_too() -> None:
     values = torch.rand(5, 6).bfloat16()
     assert torch.equal(moved(moved(values, "cuda"), "cpu"), values)
