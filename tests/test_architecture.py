@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "methods": {"accelerate", "degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
     | {"registry", "seeding"},
     "engine": {"accelerate", "degradation", "devices", "errors", "image_values", "per_image", "recovery"},
-    "accelerate": {"degradation", "devices", "engine", "errors"},
+    "accelerate": {"devices"},
     "attractors": LEAVES,
     "models": {"checkpoints", "devices", "errors", "images"},
     "sources": {"errors", "images"},
