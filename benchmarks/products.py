@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from recollect import Blind, Images, Recovery, Refined, Score, mask
 from recollect.accelerate.dispatch import library_products
-from recollect.devices.precision import as_judged, check_device
+from recollect.devices.precision import check_device, evaluation_mode
 from recollect.engine.runtime import products_of, ready
 from recollect.records import provenance, write_json
 
@@ -74,7 +74,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def compare(name: str, images: Images, f: nn.Module, device: str) -> dict[str, Any]:
     x = images.pixels.to(device)
-    with torch.no_grad(), as_judged(f):
+    with torch.no_grad(), evaluation_mode(f):
         return {"errors": errors(f, x[:50]), "times": times(name, f, x)} | {
             "recoveries": {kind: recoveries(name, x, f, kind) for kind in ("blind", "refined")}
         }

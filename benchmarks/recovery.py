@@ -51,7 +51,7 @@ from torch import Tensor, nn
 
 from recollect import Blind, Images, Recovery, Stop, mask, observe
 from recollect.auditing.model_facts import train_loss
-from recollect.devices.precision import as_judged, check_device
+from recollect.devices.precision import check_device, evaluation_mode
 from recollect.engine.runtime import products_of, ready
 from recollect.methods.blind import CALM, CALM_ROUNDS
 from recollect.records import provenance, write_json
@@ -152,7 +152,7 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         sizes.clear()
         return method(f, y, trace=lambda s: sizes.append(len(s.index)))
 
-    with torch.no_grad(), as_judged(f):
+    with torch.no_grad(), evaluation_mode(f):
         keep = case.start(y).keep  # type: ignore[attr-defined]
         plain.admm(f, y[:1], keep[:1], settings)  # libraries set themselves up
         say(f"{name}: recollect")

@@ -22,7 +22,7 @@ from torch.func import jvp
 from recollect import Blind, FullyConnected, Images, KnownMask, Recovery, Score, UNet, mask, observe, train_to_loss
 from recollect.checkpoints import load_checkpoint
 from recollect.degradation import SIX, AnyFill, Degradation, all_erased
-from recollect.devices.precision import as_judged
+from recollect.devices.precision import evaluation_mode
 from recollect.methods import Refined
 from recollect.methods.polish import polish
 from recollect.records import provenance, write_json
@@ -117,7 +117,7 @@ def anderson(t: Try, steps: int = 60, memory: int = 4) -> Recovery:
     state = torch.cat([t.blind.estimate.flatten(1), torch.zeros(count, t.y[0].numel())], 1)
     states: list[Tensor] = []
     moves: list[Tensor] = []
-    with as_judged(t.f):
+    with evaluation_mode(t.f):
         for _ in range(steps):
             v, u = (half.view_as(t.y) for half in state.chunk(2, 1))
             xi = theta.prox(v - u, t.y, t.method.gamma)
@@ -144,7 +144,7 @@ def newton_krylov(t: Try, steps: int = 3, directions: int = 20) -> Recovery:
     """Polished, then Newton steps to x = f(paste(x)), each by GMRES: an application of f's derivative a direction."""
     first, theta = t.polished(t.shared), t.shared
     x = first.estimate
-    with as_judged(t.f):
+    with evaluation_mode(t.f):
         for _ in range(steps):
 
             def moved(x: Tensor) -> Tensor:

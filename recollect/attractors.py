@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recollect.devices.precision import apply_checked, as_judged, check_dtype
+from recollect.devices.precision import apply_checked, check_dtype, evaluation_mode
 from recollect.errors import InputError
 
 Autoencoder = Callable[[Tensor], Tensor]
@@ -19,14 +19,14 @@ DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, o
 def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
     """Per image the MSE between it and its image under f: zero at a fixed point."""
     _check_given(f, images)
-    with torch.no_grad(), as_judged(f):
+    with torch.no_grad(), evaluation_mode(f):
         moved = apply_checked(f, images.clone()).double() - images.double()
     return moved.flatten(1).square().mean(1)
 
 
 def spectral_radius(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> float:
     """The largest eigenvalue magnitude of the Jacobian at one image; below 1 a fixed point is an attractor."""
-    with as_judged(f):
+    with evaluation_mode(f):
         jacobian = Jacobian(f, image)
         if jacobian.size <= DENSE_LIMIT:
             return float(np.abs(np.linalg.eigvals(jacobian.dense())).max())
@@ -73,7 +73,7 @@ class ProximalTest:
 
 def proximal_test(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> ProximalTest:
     """Is the Jacobian at one image symmetric with eigenvalues in [0, 1], as a proximity operator's is?"""
-    with as_judged(f):
+    with evaluation_mode(f):
         jacobian = Jacobian(f, image)
         if jacobian.size <= DENSE_LIMIT:
             return _dense_test(jacobian.dense(), tolerance)
@@ -86,7 +86,7 @@ def firmly_nonexpansive(f: Autoencoder, a: Tensor, b: Tensor, *, tolerance: floa
     _check_given(f, b)
     if a.shape != b.shape:
         raise InputError(f"Pairs need equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}.")
-    with torch.no_grad(), as_judged(f):
+    with torch.no_grad(), evaluation_mode(f):
         moved = (apply_checked(f, a.clone()).double() - apply_checked(f, b.clone()).double()).flatten(1)
     apart = (a.double() - b.double()).flatten(1)
     return moved.square().sum(1) <= (moved * apart).sum(1) + tolerance * apart.square().sum(1)

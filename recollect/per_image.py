@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from recollect.devices.transfers import moved, on_host
+from recollect.devices.transfers import to_device, to_host
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +27,11 @@ class PerImage:
 
     def to(self, device: torch.device | str) -> Self:
         """On this device, rows one after another; on a GPU they are there for what follows in the stream."""
-        return self._map_tensors(lambda rows: moved(rows, device))
+        return self._map_tensors(lambda rows: to_device(rows, device))
 
-    def on_host(self) -> Self:
+    def to_host(self) -> Self:
         """On the host, for a short time: from a GPU in pinned memory."""
-        return self._map_tensors(on_host)
+        return self._map_tensors(to_host)
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:

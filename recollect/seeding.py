@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from torch import Tensor
 
-from recollect.devices.transfers import on_host
+from recollect.devices.transfers import to_host
 
 BLOCK = 32  # images hashed by a thread at a time
 HELD = 8 * BLOCK  # of them on the host at a time, if they lie elsewhere
@@ -38,7 +38,7 @@ def _own_seeds(images: Tensor, seed: int) -> list[int]:
     found: list[bytes] = []
     with ThreadPoolExecutor(THREADS) as pool:  # hashing lets others run, making generators does not: first the one
         for some in images.detach().split(HELD):
-            rows = on_host(some.float()).contiguous().numpy()
+            rows = to_host(some.float()).contiguous().numpy()
             blocks = (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
             found += [digest for block in pool.map(digests, blocks) for digest in block]
     return [int.from_bytes(digest, "little") for digest in found]

@@ -68,7 +68,7 @@ def test_moving_takes_everything_along() -> None:
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_everything_comes_to_the_host(device: str) -> None:
-    here = outer(1, 2).to(device).on_host()
+    here = outer(1, 2).to(device).to_host()
     assert rows(here) == ([1, 2], [10, 20])
     assert here.number.device.type == "cpu"
     assert here.label == "mine"

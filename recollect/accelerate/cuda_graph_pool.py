@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from recollect.devices.cuda_graph import CapturedStep, capture
-from recollect.devices.memory import held
+from recollect.devices.memory import pytorch_memory
 
 MOST_KEPT = 2**28  # bytes that a thread keeps until its next recovery
 
@@ -56,12 +56,13 @@ class CudaGraphPool:
         try:
             if self._keeper is None:
                 self._keep()
-            before = held(self.device).reserved
+            before = pytorch_memory(self.device).reserved
             captured = capture(step, self.device, self._handle)
         except RuntimeError:
             self.renew()
             raise
-        self.reserved += max(0, held(self.device).reserved - before)  # roughly: other threads may have reserved some
+        after = pytorch_memory(self.device).reserved
+        self.reserved += max(0, after - before)  # roughly: other threads may have reserved some
         return captured
 
     def _keep(self) -> None:

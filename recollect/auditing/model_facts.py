@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.degradation import Degradation
-from recollect.devices.precision import as_judged, device_of, module_of
+from recollect.devices.precision import device_of, evaluation_mode, module_of
 from recollect.images import Images
 from recollect.models import Adapted
 from recollect.networks import FullyConnected, UNet
@@ -41,7 +41,7 @@ def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any
 def train_loss(f: Any, images: Images) -> float:
     """The autoencoder's own error on images, in full float32."""
     device, errors = device_of(f), []
-    with as_judged(f):
+    with evaluation_mode(f):
         for i in range(0, len(images), CHUNK):
             x = images[i : i + CHUNK].pixels.to(device)
             errors.append(mse(f(x.clone()), x))  # a copy, for networks that work in place
@@ -55,7 +55,7 @@ def damage_moved(f: Any, images: Images, truths: Iterable[Degradation]) -> float
     None where nothing was damaged, as when all that is erased was black before."""
     x = images[:CHUNK].pixels.to(device_of(f))
     moved = damage = 0.0
-    with as_judged(f):
+    with evaluation_mode(f):
         for truth in truths:
             y = truth[: len(x)].to(x.device).apply(x)
             moved += float(mse(f(y.clone()), y).mean())
@@ -71,7 +71,7 @@ def rounding(f: Any, images: Images) -> float | None:
     x = images.pixels.to(device_of(f))
     try:
         double = copy.deepcopy(f).double()
-        with as_judged(f), as_judged(double):
+        with evaluation_mode(f), evaluation_mode(double):
             exact, rounded = double(x.double()), f(x.clone())
         return float(mse(rounded, exact).mean()) if exact.dtype == torch.float64 else None
     except Exception:  # a foreign model may be fixed to float32 in any way
@@ -91,7 +91,7 @@ def fingerprint(f: Any, images: Images) -> str:
         digest.update(repr(f.settings).encode())  # equal weights under another activation are another network
     if not weights:
         some = images[:4].pixels.to(device_of(f))
-        with as_judged(f):  # a perfect fit gives its training images back whatever else it does: damage them
+        with evaluation_mode(f):  # a perfect fit gives its training images back whatever else it does: damage them
             for x in (some, some * 0.5, some.flip(2).where(some > some.mean(), 0.0)):
                 digest.update(_bytes(f(x.clone())))
     return digest.hexdigest()[:16]

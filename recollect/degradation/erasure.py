@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation.base import Degradation
-from recollect.devices.transfers import moved
+from recollect.devices.transfers import to_device
 from recollect.errors import InputError
 from recollect.seeding import own_bytes
 
@@ -70,4 +70,4 @@ def half_kept(y: Tensor, seed: int = 42) -> Erasure:
     length = y[0].numel()
     drawn = own_bytes(y, seed, -(-length // 8))
     bits = torch.from_numpy(np.unpackbits(drawn, axis=1, count=length)).view(torch.bool)
-    return Erasure(moved(bits, y.device).view(y.shape))
+    return Erasure(to_device(bits, y.device).view(y.shape))

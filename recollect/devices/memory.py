@@ -13,11 +13,11 @@ def free_memory(device: torch.device) -> int:
     """Return the bytes that can be allocated; on a GPU those that PyTorch has reserved and does not use count too."""
     if device.type != "cuda":
         return _free_on_host()
-    own = held(device)
+    own = pytorch_memory(device)
     return torch.cuda.mem_get_info(device)[0] + own.reserved - own.used
 
 
-class Held(NamedTuple):
+class PyTorchMemory(NamedTuple):
     """Bytes of a GPU's memory that PyTorch has reserved, uses, and has used at most since the last reset."""
 
     reserved: int
@@ -25,11 +25,11 @@ class Held(NamedTuple):
     peak: int
 
 
-def held(device: torch.device) -> Held:
+def pytorch_memory(device: torch.device) -> PyTorchMemory:
     """Read PyTorch's own account of a GPU's memory."""
     statistics = torch.cuda.memory_stats_as_nested_dict(device)  # the flat form takes longer
     used = statistics["allocated_bytes"]["all"]
-    return Held(statistics["reserved_bytes"]["all"]["current"], used["current"], used["peak"])
+    return PyTorchMemory(statistics["reserved_bytes"]["all"]["current"], used["current"], used["peak"])
 
 
 def _free_on_host() -> int:

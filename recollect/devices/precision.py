@@ -15,7 +15,7 @@ from recollect.errors import InputError
 Precision = Literal["ieee", "tf32"]
 
 
-def _switches() -> list[object]:
+def float32_switches() -> list[object]:
     b = torch.backends
     return [b.cuda.matmul, b.cudnn.conv, b.cudnn.rnn, b.mkldnn.matmul, b.mkldnn.conv]  # type: ignore[attr-defined]
 
@@ -23,7 +23,7 @@ def _switches() -> list[object]:
 @contextmanager
 def float32_precision(precision: Precision) -> Iterator[None]:
     """Multiply float32 matrices as IEEE float32 or as TF32, without autocast; restore the caller's settings."""
-    switches = _switches()
+    switches = float32_switches()
     before = [s.fp32_precision for s in switches]  # type: ignore[attr-defined]
     try:
         for switch in switches:
@@ -59,7 +59,7 @@ def device_of(f: Any, otherwise: torch.device | str = "cpu") -> torch.device:
 
 
 @contextmanager
-def as_judged(f: Any) -> Iterator[None]:
+def evaluation_mode(f: Any) -> Iterator[None]:
     """Put the module behind `f`, if any, in eval mode, and compute in IEEE float32; restore both."""
     network = module_of(f)
     modules = network.modules() if network is not None else ()
@@ -105,10 +105,10 @@ def choose_device(device: torch.device | str | None) -> torch.device:
 
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return f(x); raise an error that names what it returned if those are no images like x."""
-    return checked(f(x), x)
+    return check_output(f(x), x)
 
 
-def checked(out: Tensor, x: Tensor) -> Tensor:
+def check_output(out: Tensor, x: Tensor) -> Tensor:
     """Return the output for x; raise an error if these are no images like x."""
     if not isinstance(out, Tensor):
         raise InputError(

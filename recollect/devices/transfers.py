@@ -12,7 +12,7 @@ from torch import Tensor
 PIECE = 2**24  # bytes at a time: the process keeps memory that it has pinned
 
 
-def moved(values: Tensor, device: torch.device | str, piece_bytes: int = PIECE) -> Tensor:
+def to_device(values: Tensor, device: torch.device | str, piece_bytes: int = PIECE) -> Tensor:
     """Copy values to a device: complete on return on the host, and for later work in the stream on a GPU."""
     device = torch.device(device)
     if {values.device.type, device.type} != {"cpu", "cuda"} or not values.numel() or not values.ndim:
@@ -24,10 +24,10 @@ def moved(values: Tensor, device: torch.device | str, piece_bytes: int = PIECE) 
         return values.to(device)
 
 
-def on_host(values: Tensor, piece_bytes: int = PIECE) -> Tensor:
+def to_host(values: Tensor, piece_bytes: int = PIECE) -> Tensor:
     """Copy values to the host for a short time: small ones stay in pinned memory, which saves a copy."""
     if values.device.type != "cuda" or values.nbytes > piece_bytes:
-        return moved(values, "cpu", piece_bytes)
+        return to_device(values, "cpu", piece_bytes)
     try:
         return _pinned(values)
     except RuntimeError:

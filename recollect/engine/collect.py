@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recollect.devices.streams import side_streams
-from recollect.devices.transfers import on_host
+from recollect.devices.transfers import to_host
 from recollect.per_image import PerImage
 
 Rows = TypeVar("Rows", bound=PerImage)
@@ -74,12 +74,12 @@ class Collector(Generic[Rows]):
 
     def _write_in_thread(self, index: Tensor, rows: Rows) -> None:
         with torch.no_grad(), torch.cuda.stream(self._stream):  # neither is inherited from the other thread
-            positions = on_host(index)
+            positions = to_host(index)
             for start in range(0, len(index), LOT):
                 lot = slice(start, start + LOT)
                 self._write(positions[lot], rows[lot])
 
     def _write(self, index: Tensor, rows: Rows) -> None:
-        here = rows if self._stay else rows.on_host()  # returns when they have arrived, so their memory can be reused
+        here = rows if self._stay else rows.to_host()  # returns when they have arrived, so their memory can be reused
         self._outcome = here.room_for(self._count) if self._outcome is None else self._outcome
         self._outcome.put(index, here)

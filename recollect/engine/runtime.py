@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from recollect.devices.memory import free_memory, held
-from recollect.devices.precision import apply_checked, as_judged, check_dtype, checked, device_of, module_of
+from recollect.devices.memory import free_memory, pytorch_memory
+from recollect.devices.precision import apply_checked, check_dtype, check_output, device_of, evaluation_mode, module_of
 from recollect.engine.probe import Probe, is_compiled, is_known_code, probe_network, values_out_of_range
 from recollect.errors import InputError
 
@@ -54,7 +54,7 @@ class Runtime:
     def __call__(self, x: Tensor) -> Tensor:
         if self._accelerator is None:
             return apply_checked(self._f, x)
-        return checked(self._accelerator(x), x)
+        return check_output(self._accelerator(x), x)
 
     def fused_admm(self, gamma: float, steps: int) -> FusedAdmm | None:
         """ADMM's steps for erasures in one pass over memory; None without acceleration."""
@@ -137,9 +137,9 @@ class Runtime:
         if self.device.type != "cuda":
             return self(images)
         torch.cuda.reset_peak_memory_stats(self.device)
-        before = held(self.device).used
+        before = pytorch_memory(self.device).used
         outputs = self(images)
-        self._bytes_an_image = -(-(held(self.device).peak - before) // len(images))
+        self._bytes_an_image = -(-(pytorch_memory(self.device).peak - before) // len(images))
         return outputs
 
     def _choose_chunk(self, y: Tensor) -> int:
@@ -168,7 +168,7 @@ def prepare(f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool = Tr
     check_dtype(f, y)
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
-    with torch.no_grad(), as_judged(f):
+    with torch.no_grad(), evaluation_mode(f):
         yield (runtime := Runtime(f, y, chunk, accelerated))
         runtime.close()  # not after an error: a GPU may still be at work
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Degradation
-from recollect.devices.transfers import moved, on_host
+from recollect.devices.transfers import to_device, to_host
 from recollect.engine.collect import Collector
 from recollect.engine.prefetch import Prefetcher
 from recollect.engine.runtime import Runtime
@@ -29,7 +29,7 @@ class Active(Recovery):
         index = torch.arange(*rows.indices(len(y)), device=device)
         zeros = torch.zeros_like(index)
         theta = None if theta is None else theta.to(device)
-        return Active(moved(y[rows], device), theta, zeros, zeros, zeros + Stop.RUNNING, index)
+        return Active(to_device(y[rows], device), theta, zeros, zeros, zeros + Stop.RUNNING, index)
 
 
 State = TypeVar("State", bound=Active)
@@ -53,7 +53,7 @@ def run(
             active = step(active)
             if trace:
                 trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
-            running = on_host(active.stop) == Stop.RUNNING  # here the host waits for the device
+            running = to_host(active.stop) == Stop.RUNNING  # here the host waits for the device
             if running.all():
                 continue
             stopped = active[_positions(~running, f.device)] if running.any() else active
@@ -76,4 +76,4 @@ def _recovery(stopped: Active) -> Recovery:
 
 
 def _positions(flags: Tensor, device: torch.device) -> Tensor:
-    return moved(flags.nonzero()[:, 0], device)
+    return to_device(flags.nonzero()[:, 0], device)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Degradation
-from recollect.devices.transfers import moved
+from recollect.devices.transfers import to_device
 from recollect.engine import Active, Runtime, run
 from recollect.image_values import all_finite, mean_square, per_image
 from recollect.recovery import Recovery, Stop
@@ -30,7 +30,7 @@ def polish(f: Runtime, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float
 
     def begin(rows: slice) -> PolishBatch:
         batch = Active.begin(y, theta[rows], rows, f.device)
-        v, u, limit = moved(x[rows], f.device), torch.zeros_like(batch.estimate), moved(limits[rows], f.device)
+        v, u, limit = to_device(x[rows], f.device), torch.zeros_like(batch.estimate), to_device(limits[rows], f.device)
         return PolishBatch(**vars(replace(batch, estimate=v)), y=batch.estimate, v=v, u=u, limit=limit)
 
     return run(len(y), f, begin, lambda batch: _steps(f, batch, gamma))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Degradation, Erasure, Start, all_erased, half_kept, odd_ones_kept, patches_kept
-from recollect.devices.transfers import moved
+from recollect.devices.transfers import to_device
 from recollect.engine import Runtime
 from recollect.errors import InputError, is_whole
 from recollect.image_values import mean_square
@@ -145,7 +145,7 @@ class Refined(Method):
         x = recovery.degradation.paste(recovery.estimate, y) if self.paste else recovery.estimate
         changes, apart = [], []
         for part, damaged in zip(x.split(f.chunk), y.split(f.chunk), strict=True):
-            output = moved(f(moved(part, f.device).clone()), x.device)
+            output = to_device(f(to_device(part, f.device).clone()), x.device)
             changes.append(mean_square(output - part))
             apart.append((output - damaged).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1))
         distances = (torch.cat(parts).nan_to_num(torch.inf) for parts in (changes, apart))
@@ -160,7 +160,7 @@ class Restart(Blind):
 
     def begin(self, f: Runtime, y: Tensor, truth: Degradation | None, rows: slice) -> BlindBatch:
         assert self.limits is not None
-        return replace(super().begin(f, y, truth, rows), limit=moved(self.limits[rows], f.device))
+        return replace(super().begin(f, y, truth, rows), limit=to_device(self.limits[rows], f.device))
 
 
 def _plausible(recovery: Recovery, y: Tensor) -> Recovery:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from recollect.devices.precision import as_judged, weights_of
+from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.models.adapt import Adaptation, Adapted
@@ -33,7 +33,7 @@ def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT) -> P
     pixels = (images[:count].pixels if isinstance(images, Images) else Images(images[:count]).pixels).clone()
     if not callable(model):
         raise InputError(f"A model is an nn.Module or a function from images to images; got a {type(model).__name__}.")
-    with torch.no_grad(), as_judged(model):
+    with torch.no_grad(), evaluation_mode(model):
         pixels = pixels.to(_device_of(model))
         _check_dtype(model, pixels)
         _check_colour(model, pixels)

@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 from recollect import InputError
-from recollect.devices.precision import _switches, apply_checked, as_judged, float32_precision
+from recollect.devices.precision import apply_checked, evaluation_mode, float32_precision, float32_switches
 
 
 def now() -> list[str]:
-    return [switch.fp32_precision for switch in _switches()]  # type: ignore[attr-defined]
+    return [switch.fp32_precision for switch in float32_switches()]  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def restored() -> Iterator[None]:
     before = now()
     yield
     torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]
-    for switch, was in zip(_switches(), before, strict=True):
+    for switch, was in zip(float32_switches(), before, strict=True):
         switch.fp32_precision = was  # type: ignore[attr-defined]
 
 
@@ -79,16 +79,16 @@ def test_autocast_is_off_inside() -> None:
 def test_modes_are_restored_module_by_module() -> None:
     f = nn.Sequential(nn.Dropout(), nn.Sequential(nn.Dropout()), nn.Dropout().eval())
     before = [m.training for m in f.modules()]
-    with as_judged(f):
+    with evaluation_mode(f):
         assert not any(m.training for m in f.modules())
     assert [m.training for m in f.modules()] == before
-    with pytest.raises(ZeroDivisionError), as_judged(f):
+    with pytest.raises(ZeroDivisionError), evaluation_mode(f):
         raise ZeroDivisionError
     assert [m.training for m in f.modules()] == before == [True, True, True, True, False]
 
 
 def test_plain_functions_run_in_full_precision_too() -> None:
-    with as_judged(torch.tanh):
+    with evaluation_mode(torch.tanh):
         assert now() == ["ieee"] * 5
 
 
@@ -106,7 +106,7 @@ def test_outputs_are_checked() -> None:
 @pytest.mark.parametrize("of", [lambda n: n.forward, lambda n: partial(n), lambda n: partial(partial(n.forward), 1)])
 def test_the_module_of_a_method_runs_in_eval_mode(of: Callable[[nn.Module], object]) -> None:
     network = nn.Sequential(nn.Dropout(0.5))
-    with as_judged(of(network)):
+    with evaluation_mode(of(network)):
         assert not network[0].training
     assert network.training
     assert network[0].training

@@ -3,15 +3,15 @@ import torch
 from torch import Tensor
 
 from recollect.devices import transfers
-from recollect.devices.transfers import moved, on_host
+from recollect.devices.transfers import to_device, to_host
 
 gpu = pytest.mark.gpu
 
 
 def test_values_on_their_device_are_not_copied() -> None:
     values = torch.rand(3, 4)
-    assert moved(values, "cpu") is on_host(values) is values
-    assert moved(values, "meta").is_meta
+    assert to_device(values, "cpu") is to_host(values) is values
+    assert to_device(values, "meta").is_meta
 
 
 VALUES = {
@@ -32,11 +32,11 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 def test_there_and_back(name: str, piece: int) -> None:
     values = VALUES[name]
-    there = moved(values, "cuda", piece)
+    there = to_device(values, "cuda", piece)
     assert there.is_cuda
     assert there.dtype == values.dtype
     assert torch.equal(there.cpu(), values)
-    for back in (moved(values.cuda(), "cpu", piece), on_host(values.cuda(), piece)):
+    for back in (to_device(values.cuda(), "cpu", piece), to_host(values.cuda(), piece)):
         assert back.device.type == "cpu"
         assert back.dtype == values.dtype
         assert torch.equal(back, values)
@@ -45,9 +45,9 @@ def test_there_and_back(name: str, piece: int) -> None:
 @gpu
 def test_only_small_values_for_a_short_time_stay_in_pinned_memory() -> None:
     values = torch.rand(10, 100, device="cuda")
-    assert on_host(values).is_pinned()
-    assert not moved(values, "cpu").is_pinned()
-    assert not on_host(values, values.nbytes - 1).is_pinned()
+    assert to_host(values).is_pinned()
+    assert not to_device(values, "cpu").is_pinned()
+    assert not to_host(values, values.nbytes - 1).is_pinned()
 
 
 @gpu
@@ -55,19 +55,19 @@ def test_copies_wait_for_work_that_is_under_way() -> None:
     values = torch.zeros(1000, 1000, device="cuda")
     torch.cuda._sleep(10**8)  # cycles, a twentieth of a second
     values += 1
-    assert on_host(values).min() == 1
+    assert to_host(values).min() == 1
     torch.cuda._sleep(10**8)
     values += 1
-    assert moved(values, "cpu").min() == 2
+    assert to_device(values, "cpu").min() == 2
 
 
 @gpu
 def test_the_source_may_change_after_a_copy() -> None:
     here = torch.ones(1000, 1000)
     torch.cuda._sleep(10**8)  # the copy waits for this
-    there = moved(here, "cuda")
+    there = to_device(here, "cuda")
     here.zero_()
-    others = [moved(torch.full((1000, 1000), 2.0), "cuda") for _ in range(5)]  # as is the memory that it went through
+    others = [to_device(torch.full((1000, 1000), 2.0), "cuda") for _ in range(5)]  # pinned memory is reused
     assert there.min() == 1
     assert all(other.min() == 2 for other in others)
 
@@ -79,12 +79,12 @@ def test_without_pinned_memory_values_are_copied_all_the_same(monkeypatch: pytes
 
     monkeypatch.setattr(transfers, "_pinned_buffer", refuse)
     values = torch.rand(5, 6)
-    there = moved(values, "cuda")
-    assert torch.equal(moved(there, "cpu"), values)
-    assert torch.equal(on_host(there), values)
+    there = to_device(values, "cuda")
+    assert torch.equal(to_device(there, "cpu"), values)
+    assert torch.equal(to_host(there), values)
 
 
 @gpu
 def test_dtypes_that_numpy_does_not_have_are_copied_too() -> None:
     values = torch.rand(5, 6).bfloat16()
-    assert torch.equal(moved(moved(values, "cuda"), "cpu"), values)
+    assert torch.equal(to_device(to_device(values, "cuda"), "cpu"), values)

@@ -40,9 +40,9 @@ def counting_rows() -> tuple[type[Rows], list[int]]:
     lots: list[int] = []
 
     class Counting(Rows):
-        def on_host(self) -> Rows:
+        def to_host(self) -> Rows:
             lots.append(len(self))
-            return super().on_host()
+            return super().to_host()
 
     return Counting, lots
 

@@ -121,11 +121,11 @@ def test_the_working_set_is_chosen_from_the_free_memory(monkeypatch: pytest.Monk
     """Half of what is free, divided by what an image is seen to need."""
     f, y = UNet(widths=(16, 32)).cuda(), torch.rand(64, 3, 32, 32)
     total = torch.cuda.get_device_properties(0).total_memory
-    sizes, nothing = [], memory.Held(0, 0, 0)
-    monkeypatch.setattr(memory, "held", lambda device: nothing)  # that could be given back
+    sizes, nothing = [], memory.PyTorchMemory(0, 0, 0)
+    monkeypatch.setattr(memory, "pytorch_memory", lambda device: nothing)  # that could be given back
     for free in (200 * 2**30, 2**24):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None, free=free: (free, total))
-        with ready.ready(f, y, None) as made:
+        with ready.prepare(f, y, None) as made:
             sizes.append(made.chunk)
     assert sizes[0] == ready.CUDA_CHUNK
     assert 1 <= sizes[1] < 64

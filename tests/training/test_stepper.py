@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from recollect import InputError, UNet
-from recollect.devices.precision import _switches
+from recollect.devices.precision import float32_switches
 from recollect.training import Recipe
 from recollect.training.stepper import Stepper
 from tests.training.small import loss_of, small_images, small_network, vector
@@ -104,12 +104,12 @@ def test_restart_forgets_moments_and_average() -> None:
 
 
 def test_precision_in_words_and_left_as_it_was() -> None:
-    before = [s.fp32_precision for s in _switches()]  # type: ignore[attr-defined]
+    before = [s.fp32_precision for s in float32_switches()]  # type: ignore[attr-defined]
     made = stepper()
     made.run(2)
     assert made.precision() == {"forward": "float32", "backward": "float32"}
     assert stepper(Recipe(optimizer="muon")).precision()["orthogonal"] == "float32"
-    assert [s.fp32_precision for s in _switches()] == before  # type: ignore[attr-defined]
+    assert [s.fp32_precision for s in float32_switches()] == before  # type: ignore[attr-defined]
 
 
 def test_muon_trains_convolutions() -> None:
