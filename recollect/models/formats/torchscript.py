@@ -14,7 +14,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from recollect.devices.precision import choose_device
 from recollect.errors import InputError
+from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.refusals import unsafe_program
 from recollect.models.wording import first_line
 
@@ -61,3 +63,19 @@ def _check_source(source: str, path: Path) -> None:
         raise unsafe_program(
             path, f"it uses operators that are not torch's own ({', '.join(sorted(strangers))})", WAY_ROUND
         )
+
+
+def is_torchscript(model: ModelReference) -> bool:
+    """Return whether an archive holds TorchScript code."""
+    return "constants.pkl" in model.entries or any(name.startswith("code/") for name in model.entries)
+
+
+FORMAT = ModelFormat(
+    name="torchscript",
+    summary="TorchScript",
+    example="model.pt, model.ts",
+    recognises=is_torchscript,
+    open=lambda model: open_torchscript(model.path, choose_device(model.device)),
+    suffixes=(".pt", ".ts"),
+    order=40,
+)
