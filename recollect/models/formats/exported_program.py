@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError
 from recollect.models.formats.base import ModelFormat, ModelReference
-from recollect.models.formats.exported_checks import Refused, checked
-from recollect.models.refusals import unsafe_program
+from recollect.models.refusals import Refused, unsafe_program
+from recollect.models.safety.exported_checks import checked
 from recollect.models.wording import first_line
 
 PROGRAM = "models/model.json"
