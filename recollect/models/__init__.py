@@ -1,4 +1,4 @@
-"""Opening other people's autoencoders: files or objects of the usual kinds, adapted to images in [0, 1]."""
+"""Other people's autoencoders: files or objects of the usual kinds, adapted to images in [0, 1]."""
 
 from recollect.models.adapt import Adaptation, Adapted
 from recollect.models.open_model import open_model
