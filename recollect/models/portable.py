@@ -16,7 +16,7 @@ from recollect.models.open_model import Model, open_model
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
+class PortableModel:
     """The arguments of open_model, with the content of the files they name; opened once, where it arrives."""
 
     what: Model
@@ -24,7 +24,7 @@ class Carried:
     files: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)  # by the argument they belong to, and name
 
     @classmethod
-    def of(cls, what: Model, options: Mapping[str, Any]) -> Carried:
+    def of(cls, what: Model, options: Mapping[str, Any]) -> PortableModel:
         """Take a file with its content; package.module:factory must be importable on the other machine."""
         given = {"what": what, "weights": options.get("weights")}
         paths = {name: Path(path).expanduser() for name, path in given.items() if isinstance(path, str | Path)}
