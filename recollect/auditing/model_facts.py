@@ -15,7 +15,7 @@ from recollect.degradation import Degradation
 from recollect.devices.precision import as_judged, device_of, module_of
 from recollect.images import Images
 from recollect.models import Adapted
-from recollect.networks import FullyConnected, UNet
+from recollect.networks import Network
 from recollect.records import plain
 from recollect.scoring import mse
 
@@ -30,7 +30,7 @@ def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any
         facts["parameters"] = sum(p.numel() for p in network.parameters())
     if isinstance(f, Adapted):
         facts["adapted"] = plain(f.how)
-    if isinstance(inner, (FullyConnected, UNet)):
+    if isinstance(inner, Network):
         facts["network"] = plain(inner.settings)
     facts["train_loss"] = train_loss(f, images)
     facts["rounding"] = rounding(f, images[:16]) if deterministic else None
@@ -87,7 +87,7 @@ def fingerprint(f: Any, images: Images) -> str:
     weights = f.state_dict() if isinstance(f, nn.Module) else {}
     for name, value in weights.items():
         digest.update(name.encode() + (_bytes(value) if isinstance(value, Tensor) else repr(value).encode()))
-    if isinstance(f, (FullyConnected, UNet)):
+    if isinstance(f, Network):
         digest.update(repr(f.settings).encode())  # equal weights under another activation are another network
     if not weights:
         some = images[:4].pixels.to(device_of(f))

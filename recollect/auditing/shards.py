@@ -17,7 +17,7 @@ from recollect.distributed.jobs import Budget, Runner, Shared, Task, Tell
 from recollect.engine import arithmetic_of
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.models import Carried
+from recollect.models import PortableModel
 from recollect.records import PER_IMAGE, provenance
 from recollect.recovery import Progress
 
@@ -29,7 +29,7 @@ class Spread:
     """Measures cells by their shards; images and masks are shared by all methods that are tried on them."""
 
     def __init__(
-        self, runner: Runner, model: Carried, workers: int, *, largest: int = LARGEST, tell: Tell = lambda _: None
+        self, runner: Runner, model: PortableModel, workers: int, *, largest: int = LARGEST, tell: Tell = lambda _: None
     ) -> None:
         self._runner, self._workers, self._largest, self._tell = runner, workers, largest, tell
         self._model = Shared(lambda: model)
@@ -76,7 +76,7 @@ def cut(count: int, pieces: int, largest: int) -> list[range]:
 
 
 def measure_shard(
-    model: Carried, images: Images, truth: Degradation, method: Any, cell: Mapping[str, str],
+    model: PortableModel, images: Images, truth: Degradation, method: Any, cell: Mapping[str, str],
     settings: Mapping[str, Any], conditions: Conditions, shown: np.ndarray,
 ) -> Measured:  # fmt: skip
     """On any machine; what is said about the machine is said of this one."""

@@ -183,11 +183,11 @@ def spread_on(
         return
     from recollect.auditing import Spread
     from recollect.distributed import crew_on
-    from recollect.models import Carried
+    from recollect.models import PortableModel
 
     with crew_on(on, device, cpus, gpus) as crew:
-        carried = Carried.of(model, {**how, "device": crew.device})
-        yield Spread(crew, carried, len(crew), tell=lambda line: typer.echo(line, err=True))
+        portable = PortableModel.of(model, {**how, "device": crew.device})
+        yield Spread(crew, portable, len(crew), tell=lambda line: typer.echo(line, err=True))
 
 
 def tell(found: Audit, out: Path, as_json: bool) -> None:

@@ -16,9 +16,10 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from recollect import sources
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.sources.base import Archive
+from recollect.sources.base import Progress as Told
 from recollect.sources.cache import cache_folder
-from recollect.sources.catalogue import Progress as Told
-from recollect.sources.download import ARCHIVES, Archive, fetch, is_fetched
+from recollect.sources.download import fetch, fetchable, is_fetched
 
 app = typer.Typer(no_args_is_help=True, help="Sets of images: list them, fetch them, see what a spelling stands for.")
 
@@ -32,10 +33,10 @@ Cache = Annotated[
 def list_sources(cache: Cache = None) -> None:
     """List where images can come from, how each is spelled, and which downloads are here already."""
     for source in sources.SOURCES.values():
-        typer.echo(f"{source.name:14} {source.about}")
+        typer.echo(f"{source.name:14} {source.summary}")
         typer.echo(f"{'':14} for example: {source.example}")
-        if source.name in ARCHIVES:
-            size = sum(archive.megabytes for archive in ARCHIVES[source.name])
+        if source.archives:
+            size = sum(archive.megabytes for archive in source.archives)
             how = "fetched" if is_fetched(source.name, cache) else f"recollect data fetch {source.name}  ({size} MB)"
             typer.echo(f"{'':14} {how}")
     typer.echo(f"\nDownloads are kept in {cache_folder(cache)} (move it with --cache or RECOLLECT_DATA).")
@@ -43,7 +44,7 @@ def list_sources(cache: Cache = None) -> None:
 
 @app.command("fetch")
 def fetch_sets(
-    names: Annotated[list[str], typer.Argument(help=f"Which sets: {', '.join(ARCHIVES)}.", metavar="NAME")],
+    names: Annotated[list[str], typer.Argument(help=f"Which sets: {', '.join(fetchable())}.", metavar="NAME")],
     cache: Cache = None,
     mirror: Annotated[
         str | None, typer.Option(help="Address of a folder with the same files, if the official server is slow.")
@@ -51,8 +52,8 @@ def fetch_sets(
 ) -> None:
     """Download the official archives of a set and check them; what is here already is not downloaded again."""
     for name in names:  # a misspelt last name must not cost the first download
-        if name not in ARCHIVES:
-            raise InputError(f"There is nothing to fetch for {name!r}; there is: {', '.join(ARCHIVES)}.")
+        if name not in fetchable():
+            raise InputError(f"There is nothing to fetch for {name!r}; there is: {', '.join(fetchable())}.")
     for name in names:
         with _bar(DownloadColumn()) as bar:
 

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.auditing import Spread
 from recollect.distributed import Crew
-from recollect.models import Carried
+from recollect.models import PortableModel
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from recollect.records import PER_IMAGE, read_json, read_records
@@ -44,7 +44,7 @@ def test_the_papers_records_are_those_of_a_local_run(crew: Crew, tmp_path: Path)
 
 def test_an_audit_is_that_of_a_local_run(crew: Crew, tmp_path: Path) -> None:
     model = Memorizer(images(8, 1).pixels)
-    spread = Spread(crew, Carried(model), len(crew))
+    spread = Spread(crew, PortableModel(model), len(crew))
     here = small_audit(model=model, out=tmp_path / "here", noise_std=0.01)
     there = small_audit(model=model, out=tmp_path / "there", noise_std=0.01, measurer=spread)
     assert [r.key for r in here.records] == [r.key for r in there.records]
