@@ -18,7 +18,7 @@ from torch import Tensor
 from recollect import UNet, load
 from recollect.training import Recipe
 from recollect.training.monitor import Limits
-from recollect.training.rate_schedule import Fall, averaged_over
+from recollect.training.rate_schedule import Annealing, average_horizon
 from recollect.training.stepper import Stepper
 
 BEYOND = 1.06  # steps taken, in lengths of the fall
@@ -36,17 +36,17 @@ class Average:
         torch._foreach_lerp_(self.values, list(weights), 1 / min(self.reach or as_the_trainer, steps))
 
 
-def follow(stepper: Stepper, fall: Fall, averages: Sequence[Average], looks: int) -> Iterator[list[float]]:
-    """Train along the fall; at each look the step, the rate, the loss of a step and those of the averages."""
-    assert fall.length
-    total = int(fall.length * BEYOND)
+def follow(stepper: Stepper, annealing: Annealing, averages: Sequence[Average], looks: int) -> Iterator[list[float]]:
+    """Train while the rate is annealed; yield the step, the rate, the loss of a step and those of the averages."""
+    assert annealing.length
+    total = int(annealing.length * BEYOND)
     for steps in range(1, total + 1):
-        stepper.set_rate(stepper.recipe.rate * fall.share(steps - 1, 0.0, Limits()))
+        stepper.set_rate(stepper.recipe.rate * annealing.factor(steps - 1, 0.0, Limits()))
         loss = stepper.run(1)
-        reach = averaged_over(stepper.recipe.average, steps, fall.left(steps, 0.0, Limits()))
+        reach = average_horizon(stepper.recipe.average_steps, steps, annealing.steps_left(steps, 0.0, Limits()))
         for average in averages:
             average.add(stepper.weights, reach, steps)
-        if steps % max(1, fall.length // looks) == 0 or steps == total:
+        if steps % max(1, annealing.length // looks) == 0 or steps == total:
             yield [steps, stepper.rate, loss, *(_loss(stepper, average) for average in averages)]
 
 
@@ -81,7 +81,8 @@ def main() -> None:
     stepper = Stepper(network, images, replace(recipe, rate=given.rate or recipe.rate))
     averages = [Average(stepper.weights, reach) for reach in (*given.average, None)]
     print("".join(f"{name:>15}" for name in ("steps", "rate", "a step's", *(a.name for a in averages))))
-    for steps, *values in follow(stepper, Fall(given.steps, 0, given.straight, given.power), averages, given.looks):
+    annealing = Annealing(given.steps, shape="linear" if given.straight else "cosine", power=given.power)
+    for steps, *values in follow(stepper, annealing, averages, given.looks):
         print(f"{steps:15}" + "".join(f"{value:15.2e}" for value in values), flush=True)
 
 

@@ -66,7 +66,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def fit_and_recover(images: Images, loss: float, solved: bool, options: argparse.Namespace) -> dict[str, Any]:
     f = FullyConnected(images.shape, layers=options.layers, width=options.width)
     recipe = Recipe.for_network(f, len(images))
-    recipe = recipe if solved else replace(recipe, finish_from=None)
+    recipe = recipe if solved else replace(recipe, solve_below=None)
     done = train_to_loss(f, images, loss, recipe=recipe, max_seconds=options.max_seconds)
     f.eval()
     return {

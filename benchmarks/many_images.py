@@ -18,7 +18,7 @@ from recollect.degradation import mask
 from recollect.methods import Blind, KnownMask
 from recollect.scoring import Score
 from recollect.training import Recipe
-from recollect.training.recipe import MANY
+from recollect.training.recipe import MANY_IMAGES
 
 JUDGED = 60
 
@@ -52,11 +52,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--width", type=int, default=80)
     parser.add_argument("--last-width", type=int, default=416)
     parser.add_argument("--optimizer", default="muon")
-    parser.add_argument("--rate", type=float, default=MANY.muon_rate)
+    parser.add_argument("--rate", type=float, default=MANY_IMAGES.muon_rate)
     parser.add_argument("--batch", type=int, help="half of the images unless given")
     parser.add_argument("--steps", type=int, default=800)
-    parser.add_argument("--decay", type=float, default=MANY.muon_decay, help="of the weights, by the rate")
-    parser.add_argument("--newton-schulz", type=int, default=MANY.newton_schulz, help="steps, for all matrices")
+    parser.add_argument(
+        "--decay", type=float, default=MANY_IMAGES.muon_weight_decay, help="of the weights, by the rate"
+    )
+    parser.add_argument(
+        "--newton-schulz", type=int, default=MANY_IMAGES.newton_schulz_steps, help="steps, for all matrices"
+    )
     parser.add_argument("--cosine", action="store_true", help="the rate falls along a cosine, not a line")
     parser.add_argument("--gamma", type=float, nargs="+", default=[1.0], help="of recovery")
     parser.add_argument("--seed", type=int, default=42, help="of the batches")
@@ -69,9 +73,9 @@ def main() -> None:
     train, control = crops(given.archive, given.side, given.count)
     network = FullyConnected((3, given.side, given.side), layers=20, width=given.width, last_width=given.last_width)
     recipe = Recipe(
-        given.optimizer, rate=given.rate, batch=given.batch or given.count // 2, fall=given.steps,
-        straight=not given.cosine, finish_from=None, decay=given.decay, seed=given.seed,
-        newton_schulz=given.newton_schulz,
+        given.optimizer, rate=given.rate, batch=given.batch or given.count // 2, anneal_steps=given.steps,
+        anneal_shape="cosine" if given.cosine else "linear", solve_below=None, weight_decay=given.decay,
+        newton_schulz_steps=given.newton_schulz, seed=given.seed,
     )  # fmt: skip
     done = train_to_loss(network, Images.of(train), 1e-6, (), recipe=recipe, max_steps=given.steps, device=given.device)
     print(f"width {given.width} and {given.last_width}: floor {floor_of(train, given.last_width):.1e}, {done.why}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,7 @@ def build_network(description: str) -> nn.Module:
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     from safetensors.torch import save
 
-    with writing(Path(path)) as file:
+    with atomically(Path(path)) as file:
         file.write_bytes(save({k: t.detach().cpu().contiguous() for k, t in tensors.items()}, dict(metadata)))
 
 
@@ -109,16 +108,6 @@ def _read_tensors(path: str | Path, device: str, only_metadata: bool) -> tuple[d
 def _stamp(path: str | Path) -> tuple[int, int, int]:
     found = Path(path).stat()
     return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[Path]:
-    """A file to write that takes the place of `path` when it is whole; a refusal is told in a sentence."""
-    try:
-        with atomically(path) as file:
-            yield file
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def _about(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:

@@ -7,16 +7,17 @@ would leave some behind, and ask the driver for more, which takes a third of the
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 
+from recollect.devices.cuda_graph import CapturedStep, capture
 from recollect.devices.memory import held
-from recollect.devices.streams import side_streams
 
 MOST = 2**28  # bytes that stay with a thread until its next recovery
+
+Returned = TypeVar("Returned")
 
 _idle = threading.local()
 
@@ -41,7 +42,7 @@ class CudaGraphPool:
     def renew(self) -> None:
         """Go on with other memory; this one is PyTorch's once its graphs are gone."""
         self._pool: Any = None
-        self._keeper: torch.cuda.CUDAGraph | None = None
+        self._keeper: CapturedStep[torch.Tensor] | None = None
         self._bytes = 0
 
     def trim(self) -> None:
@@ -49,36 +50,20 @@ class CudaGraphPool:
         if self._bytes > MOST:
             self.renew()
 
-    @contextmanager
-    def capturing(self, graph: torch.cuda.CUDAGraph) -> Iterator[None]:
-        """Inside, in a side stream, work is captured and takes memory here."""
-        if self._keeper is None:
-            self._keep()
-        before = held(self.device).reserved
-        with _capturing(graph, self._pool):
-            yield
+    def capture(self, step: Callable[[], Returned]) -> CapturedStep[Returned]:
+        """Capture a step in this memory; after an error other memory is used."""
+        try:
+            if self._keeper is None:
+                self._keep()
+            before = held(self.device).reserved
+            captured = capture(step, self.device, self._pool)
+        except RuntimeError:
+            self.renew()
+            raise
         self._bytes += max(0, held(self.device).reserved - before)  # about: other threads may have taken some too
+        return captured
 
     def _keep(self) -> None:
-        """A small graph that stays: once all of a pool's graphs are gone, it takes no other."""
-        self._pool, keeper = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
-        with torch.cuda.stream(side_streams(self.device).capturing), _capturing(keeper, self._pool):
-            torch.zeros(1, device=self.device)
-        self._keeper = keeper
-
-    def clear_up(self) -> None:
-        """After a capture that failed."""
-        with suppress(RuntimeError, AttributeError, TypeError):  # none was there yet, or PyTorch has no such function
-            torch._C._cuda_endAllocateToPool(self.device.index, self._pool)  # before 2.12 it believes that it goes on
-        self.renew()
-        with suppress(RuntimeError):
-            self._keep()  # random numbers work again once a capture has ended well
-
-
-@contextmanager
-def _capturing(graph: torch.cuda.CUDAGraph, pool: Any) -> Iterator[None]:
-    graph.capture_begin(pool, capture_error_mode="thread_local")
-    try:
-        yield
-    finally:
-        graph.capture_end()
+        """Keep a small graph: a pool takes no other graph once all of its graphs are gone."""
+        self._pool = torch.cuda.graph_pool_handle()
+        self._keeper = capture(lambda: torch.zeros(1, device=self.device), self.device, self._pool)

@@ -8,15 +8,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from collections.abc import Callable
+from contextlib import suppress
 
 import torch
 from torch import Tensor
 
 from recollect.accelerate.cuda_graph_pool import CudaGraphPool
-from recollect.devices.streams import side_streams
+from recollect.devices.cuda_graph import CapturedStep, on_capture_stream, warm_up
 
 LAUNCHING = 0.6  # where launching takes less than this share of a step's time, the device is what is waited for
 
@@ -24,13 +23,6 @@ log = logging.getLogger(__name__).info
 
 
 Step = Callable[[], Tensor]
-
-
-class Captured(NamedTuple):
-    """A graph of a step, and the memory that what the step returns lies in after each replay."""
-
-    graph: torch.cuda.CUDAGraph
-    returned: Tensor
 
 
 class CudaGraphs:
@@ -43,7 +35,6 @@ class CudaGraphs:
 
     def __init__(self, memory: CudaGraphPool, unit: int = 8, known: bool = False) -> None:
         self._memory, self._device, self._unit, self._known = memory, memory.device, unit, known
-        self._stream = side_streams(memory.device).capturing
         self._usable = True
         self._large: float = math.inf  # the smallest batch size known to need no graph
         self.forget()
@@ -58,7 +49,8 @@ class CudaGraphs:
 
     def forget(self) -> None:
         """Drop all graphs, for one because the buffers have moved."""
-        self._graphs: dict[int, Captured] = {}  # in one memory: what one has returned is used before another runs
+        # All share one memory: what one graph returned is used before another one runs.
+        self._graphs: dict[int, CapturedStep[Tensor]] = {}
         self._memory.trim()
 
     def run(self, step: Step, state: Tensor, times: int) -> int:
@@ -70,7 +62,7 @@ class CudaGraphs:
         if size not in self._graphs:
             return taken
         for _ in range(times - taken):
-            self._graphs[size].graph.replay()
+            self._graphs[size].replay()
         return times
 
     def once_more(self, size: int) -> Tensor | None:
@@ -78,7 +70,7 @@ class CudaGraphs:
         nothing where there is no graph of it."""
         if size not in self._graphs:
             return None
-        self._graphs[size].graph.replay()
+        self._graphs[size].replay()
         return self._graphs[size].returned
 
     def _meet(self, step: Step, state: Tensor, times: int) -> int:
@@ -100,7 +92,7 @@ class CudaGraphs:
         working = self._replay_timed(captured)
         ahead = min(times - 2, math.ceil(seconds / working))
         for _ in range(ahead):
-            captured.graph.replay()
+            captured.replay()
         same, launching = self._compare(captured, step, state)
         if not same:
             self._give_up("a replay gave other values: the network draws at random, keeps a state or changes its input")
@@ -112,7 +104,7 @@ class CudaGraphs:
             self._memory.trim()
         return ahead + 2
 
-    def _capture(self, step: Step, state: Tensor) -> tuple[Captured, float]:
+    def _capture(self, step: Step, state: Tensor) -> tuple[CapturedStep[Tensor], float]:
         """A graph of the step, and how long that took; `state` is as before. After an eager step nothing is left to be
         set up, by libraries for a new size or by a network that keeps something for each: in a capture that fails it
         would keep what was never computed."""
@@ -120,41 +112,32 @@ class CudaGraphs:
             with suppress(RuntimeError):
                 return self._record(step)
         before = state.clone()
-        with self._aside():
-            step()
+        warm_up(step, self._device)
         state.copy_(before)
         return self._record(step)
 
-    def _record(self, step: Step) -> tuple[Captured, float]:
-        graph = torch.cuda.CUDAGraph()
-        with self._aside():
-            began = time.perf_counter()
-            try:
-                with self._memory.capturing(graph):
-                    returned = step()
-            except RuntimeError:
-                self._memory.clear_up()
-                raise
-        return Captured(graph, returned), time.perf_counter() - began
+    def _record(self, step: Step) -> tuple[CapturedStep[Tensor], float]:
+        began = time.perf_counter()
+        return self._memory.capture(step), time.perf_counter() - began
 
-    def _replay_timed(self, captured: Captured) -> float:
+    def _replay_timed(self, captured: CapturedStep[Tensor]) -> float:
         stream = torch.cuda.current_stream(self._device)
         stream.synchronize()
         began = time.perf_counter()
-        captured.graph.replay()
+        captured.replay()
         stream.synchronize()
         return time.perf_counter() - began
 
-    def _compare(self, captured: Captured, step: Step, state: Tensor) -> tuple[bool, float]:
+    def _compare(self, captured: CapturedStep[Tensor], step: Step, state: Tensor) -> tuple[bool, float]:
         """Whether the graph changes the state as a step does and returns the same, and how long launching one takes."""
         before = state.clone()
         began = time.perf_counter()
-        with self._aside():
+        with on_capture_stream(self._device):
             expected = step()
         launching = time.perf_counter() - began
         after = state.clone()
         state.copy_(before)
-        captured.graph.replay()
+        captured.replay()
         same = torch.equal(_bits(state), _bits(after)) and torch.equal(_bits(captured.returned), _bits(expected))
         return same, launching
 
@@ -163,16 +146,6 @@ class CudaGraphs:
             log("Recovery runs without a CUDA graph: %s.", why)
         self._usable = False
         self.forget()
-
-    @contextmanager
-    def _aside(self) -> Iterator[None]:
-        """On a stream of its own, as captures have to be, in order with what comes before and after."""
-        self._stream.wait_stream(torch.cuda.current_stream(self._device))
-        try:
-            with torch.cuda.stream(self._stream):
-                yield
-        finally:
-            torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
 def _bits(values: Tensor) -> Tensor:

@@ -95,7 +95,7 @@ def train_command(
             net, images, until, decades_to(until), recipe=recipe, out=out, device=device, max_seconds=max_seconds,
             max_steps=max_steps, report=report, stop=stop,
         )  # fmt: skip
-        if result.for_now:
+        if result.suspended:
             raise KeyboardInterrupt
     tell(result, out, as_json)
     if not result.reached:

@@ -54,7 +54,7 @@ class Display:
     def __call__(self, progress: Progress) -> None:
         if self.bar.disable:
             return
-        for line in progress.said:
+        for line in progress.messages:
             self.bar.console.print(line, markup=False, highlight=False)  # the log's brackets are no markup
         self.bar.update(self.task, completed=self._share(progress), description=describe(progress))
 

@@ -102,7 +102,7 @@ def train(fit: Fit, images: Images, folder: Path, pause: float, device: torch.de
         network, images, fit.milestones[-1], fit.milestones, recipe=recipe, out=folder, device=device,
         max_seconds=fit.limit_seconds, pause_after=pause,
     )  # fmt: skip
-    return _facts(fit, recipe, images, network.settings, done, device) | {"finished": not done.for_now}
+    return _facts(fit, recipe, images, network.settings, done, device) | {"finished": not done.suspended}
 
 
 def _facts(

@@ -6,6 +6,7 @@ import torch
 from recollect import Blind, FullyConnected, mask
 from recollect.accelerate import cuda_graph_pool as graph_memory
 from recollect.accelerate.cuda_graph_pool import GraphMemory
+from recollect.devices.cuda_graph import CapturedStep
 from recollect.engine.runtime import ready
 
 gpu = pytest.mark.gpu
@@ -59,11 +60,8 @@ def test_only_a_little_is_given_back() -> None:
     assert GraphMemory.take(HERE)._pool is None
 
 
-def capture(memory: GraphMemory, megabytes: int) -> torch.cuda.CUDAGraph:
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(graph_memory.side_streams(memory.device).capturing), memory.capturing(graph):
-        torch.ones(megabytes, 2**20, dtype=torch.uint8, device=memory.device)
-    return graph
+def capture(memory: GraphMemory, megabytes: int) -> CapturedStep[torch.Tensor]:
+    return memory.capture(lambda: torch.ones(megabytes, 2**20, dtype=torch.uint8, device=memory.device))
 
 
 @gpu
@@ -114,14 +112,7 @@ def test_a_recovery_inside_another_has_memory_of_its_own() -> None:
 @gpu
 def test_after_a_capture_that_failed_memory_can_be_used() -> None:
     memory = GraphMemory(torch.device("cuda", 0))
-    graph = torch.cuda.CUDAGraph()
-
-    def fail() -> None:
-        with torch.cuda.stream(graph_memory.side_streams(memory.device).capturing), memory.capturing(graph):
-            torch.ones(1, device=memory.device).cpu()
-
     with pytest.raises(RuntimeError):
-        fail()
-    memory.clear_up()
+        memory.capture(lambda: torch.ones(1, device=memory.device).cpu())
     capture(memory, 1).replay()
     torch.cuda.synchronize()

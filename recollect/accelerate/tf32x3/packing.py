@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from recollect.devices.tf32 import round_to_tf32, split_tf32
+
 CHUNK = 32  # terms that tensor cores add up, before float32 does
 FEWEST_CHANNELS = 16  # fewer leave most of a chunk empty
 MOST_TERMS = 64  # of few channels, or columns, at all taps
@@ -93,8 +95,8 @@ def pack(weight: Tensor, way: Way = Way.PLAIN) -> Packed:
     columns, _, _, channels = packed_shape(weight.shape, way)
     missing = (0, channels - values.shape[3], 0, 0, 0, 0, 0, columns - values.shape[0])
     values = functional.pad(as_it_lies(values), missing) if any(missing) else as_it_lies(values)
-    upper = in_tf32(values.float())
-    rest = in_tf32((values - upper).float())
+    upper, rest = split_tf32(values)
+    rest = round_to_tf32(rest)
     return Packed(upper, rest.add_(values, alpha=0))  # what is no number stays so
 
 
@@ -115,8 +117,3 @@ def _halved(taps: Tensor, along: int) -> Tensor:
 def as_it_lies(values: Tensor) -> Tensor:
     """As they are, one after another: a negation may be pending."""
     return values.resolve_neg().contiguous()
-
-
-def in_tf32(x: Tensor) -> Tensor:
-    """Numbers rounded to eleven bits, the nearest: what is left has twelve."""
-    return (x.view(torch.int32) + 0x1000).bitwise_and_(-0x2000).view(torch.float32)
