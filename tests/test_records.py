@@ -157,7 +157,7 @@ def test_a_folder_of_cells_refuses_the_record_of_another_cell(tmp_path: Path) ->
     with pytest.raises(InputError, match=f"another.json is the record of another cell, {one.key}"):
         cells.find("another")
     cells.path("another").write_text("{")
-    with pytest.raises(InputError, match="another.json cannot be read"):
+    with pytest.raises(InputError, match=r"another\.json cannot be read"):
         cells.find("another")
 
 
