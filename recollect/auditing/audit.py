@@ -13,13 +13,14 @@ from recollect.auditing import attraction, checks, tuning
 from recollect.auditing import request as plan
 from recollect.auditing.generic_baseline import prior_facts, sees_no_model, with_prior
 from recollect.auditing.measure import Conditions, Measurer, Narrator, run_cells
+from recollect.auditing.method_facts import method_facts
 from recollect.auditing.model_facts import damage_moved, describe_model, fingerprint
 from recollect.auditing.pictures import TRACED, film
 from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
 from recollect.degradation import observe
 from recollect.devices.precision import device_of
-from recollect.engine.runtime import ENOUGH, products_of
+from recollect.engine import arithmetic_of
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.images import Images
 from recollect.methods import Blind, Iterate, Refined
@@ -151,9 +152,10 @@ def _facts(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     moved = damage_moved(f, sets["train"], (p.truth for p in places if p.set == "train"))
     model = describe_model(f, sets["train"], deterministic) | {"damage_moved": moved}
-    products = products_of(f, sets["train"][:ENOUGH].pixels)
+    products = arithmetic_of(f, sets["train"].pixels)
     return {
-        "model": model, "settings": settings, "control": None, **about, "prior": prior_facts(methods, sets),
+        "model": model, "methods": method_facts(methods), "settings": settings, "control": None, **about,
+        "prior": prior_facts(methods, sets),
         "provenance": provenance(device_of(f), started=started, products=products),
     }  # fmt: skip
 

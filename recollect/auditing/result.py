@@ -15,13 +15,12 @@ from recollect.auditing.pictures import save_arrays
 from recollect.auditing.rates import best, pooled
 from recollect.auditing.store import Store
 from recollect.errors import InputError
-from recollect.records import Record, atomically, write_json
+from recollect.records import AUDIT_FORMAT, Record, atomically, write_json
 from recollect.scoring import ACCURATE, Excess, Rate, Score, excess
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "recollect-audit-1"
 ALL_MASKS, ANY_MASK = "all masks", "any mask"  # every try counts; an image counts once, by its best try
 
 
@@ -109,7 +108,7 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Everything but the per-image rows, as it stands in audit.json."""
         return {
-            "format": FORMAT, "title": self.title, "headline": self.headline, "main_method": self.main_method,
+            "format": AUDIT_FORMAT, "title": self.title, "headline": self.headline, "main_method": self.main_method,
             "attribution": words.attribution(self),
             "cells": [r.key for r in self.records],
             "summary": list(tables.summary_rows(self.records)), "overall": list(tables.overall_rows(self)),
