@@ -74,7 +74,7 @@ def train(
     for other in exclude or ():
         before, images = len(images), without(images, load(other))
         typer.echo(f"{before - len(images)} of {before} images left out: they are in {other}")
-    train_prior(images, out, max_seconds=max_seconds, recipe=recipe, device=device, about=about, say=typer.echo)
+    train_prior(images, out, max_seconds=max_seconds, recipe=recipe, device=device, about=about, report=typer.echo)
     typer.echo(f"Use it as recollect audit ... --methods blind,ddnm --prior {out}")
 
 

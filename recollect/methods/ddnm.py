@@ -105,6 +105,14 @@ class DDNM(Method):
     order: ClassVar[int] = 7
 
     def __post_init__(self) -> None:
+        self._check_prior()
+        if not is_whole(self.draws, 1):
+            raise InputError(f"draws is a number of restorations, 1 or more; got {self.draws!r}.")
+        if not is_number(self.eta) or not 0 <= self.eta <= 1:
+            raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta!r}.")
+        check_seed(self.seed)
+
+    def _check_prior(self) -> None:
         if not callable(self.prior) or not hasattr(self.prior, "alphas_cumprod") or not hasattr(self.prior, "shape"):
             raise InputError(
                 f"A prior is what recollect.diffusion.open_prior gives, not a {type(self.prior).__name__}: a function "
@@ -113,13 +121,8 @@ class DDNM(Method):
         length = len(self.prior.alphas_cumprod)
         if not is_whole(self.steps, 1) or self.steps > length:
             raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps!r}.")
-        if not is_whole(self.draws, 1):
-            raise InputError(f"draws is a number of restorations, 1 or more; got {self.draws!r}.")
         if self.spacing not in SPACINGS:
             raise InputError(f"There is no spacing {self.spacing!r}; choose from {', '.join(SPACINGS)}.")
-        if not is_number(self.eta) or not 0 <= self.eta <= 1:
-            raise InputError(f"eta is the share of fresh noise, from 0 to 1; got {self.eta!r}.")
-        check_seed(self.seed)
         first = time_steps(length, self.steps, self.spacing)[0]
         if not float(self.prior.alphas_cumprod[first]) > 0:
             raise InputError(f"At time step {first} the prior's images are noise alone, of which no image can be read.")
