@@ -1,7 +1,7 @@
 """A miniature of 25,000 images in FC-20: crops of Tiny ImageNet, twice as many as an image has values.
 
 Crops, not shrunk images, have the principal components of the whole images, in proportion. Prints the loss that no
-network of a width can go below, the loss reached, that of images not trained on, and what is recovered. A quarter of
+network of a width can go below, the loss reached, that of unseen images, and what is recovered. A quarter of
 the full width, for a GPU: --side 32 --count 6250 --width 1280 --last-width 6656 --device cuda.
 """
 
@@ -31,8 +31,11 @@ def crops(archive: str, side: int, count: int) -> tuple[Tensor, Tensor]:
     return mixed[:count], mixed[count:]
 
 
-def floor_of(images: Tensor, width: int) -> float:
-    """What is left after as many principal components: the output is an affine function of the last hidden layer."""
+def least_loss(images: Tensor, width: int) -> float:
+    """Compute the loss that no network of this last width can go below.
+
+    Its output is an affine function of the last hidden layer, so as many principal components are the best it can do.
+    """
     x = images.flatten(1).double()
     return float(torch.linalg.svdvals(x - x.mean(0))[width:].square().sum() / x.numel())
 
@@ -78,7 +81,8 @@ def main() -> None:
         newton_schulz_steps=given.newton_schulz, seed=given.seed,
     )  # fmt: skip
     done = train_to_loss(network, Images.of(train), 1e-6, (), recipe=recipe, max_steps=given.steps, device=given.device)
-    print(f"width {given.width} and {given.last_width}: floor {floor_of(train, given.last_width):.1e}, {done.why}")
+    least = least_loss(train, given.last_width)
+    print(f"width {given.width} and {given.last_width}: least possible loss {least:.1e}, {done.why}")
     print(f"loss {done.loss:.1e}, of others {train_loss(network, Images.of(control)):.1e}")
     for gamma in given.gamma:
         for name in ("block", "half", "stripes"):

@@ -1,6 +1,6 @@
-"""How a rate should fall, and how many steps to average the weights over, on a small U-Net.
+"""How to anneal the learning rate, and over how many steps to average the weights, on a small U-Net.
 
-    python benchmarks/falls.py 'svhn:DATA/svhn?count=50&seed=42' --count 16 --power 2
+    python benchmarks/annealing.py 'svhn:DATA/svhn?count=50&seed=42' --count 16 --power 2
 
 Prints, along one fall of the rate and somewhat beyond, the loss of the last step, and the loss of weights averaged over
 each of several numbers of steps and over as many as the trainer would take.

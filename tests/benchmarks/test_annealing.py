@@ -6,7 +6,16 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_it_runs_and_shows_what_the_trainer_would_average_over() -> None:
-    command = [sys.executable, "benchmarks/falls.py", "photos?count=3&size=8", "--widths", "4", "8", "--steps", "40"]
+    command = [
+        sys.executable,
+        "benchmarks/annealing.py",
+        "photos?count=3&size=8",
+        "--widths",
+        "4",
+        "8",
+        "--steps",
+        "40",
+    ]
     done = subprocess.run(
         [*command, "--looks", "4", "--average", "2", "8"], cwd=ROOT, capture_output=True, text=True, check=False
     )

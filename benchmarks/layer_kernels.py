@@ -1,13 +1,13 @@
-"""Products as recovery runs them beside the library's: how exact, how fast, and what recoveries they give.
+"""The kernels that recovery uses for layers beside PyTorch's: how exact, how fast, and what they recover.
 
-    python benchmarks/products.py --data DATA --out products.json     # on a GPU, about two minutes
-    python benchmarks/products.py --cpu --checkpoint demo/training/loss-1e-08.safetensors --out products-cpu.json
-    python benchmarks/products.py --tables products.json
+    python benchmarks/layer_kernels.py --data DATA --out products.json     # on a GPU, about two minutes
+    python benchmarks/layer_kernels.py --cpu --checkpoint demo/training/loss-1e-08.safetensors --out products-cpu.json
+    python benchmarks/layer_kernels.py --tables products.json
 
 The networks are those of `benchmarks/recovery.py`: FC-10 on 600 images and the U-Net on 50, fitted anew, or on a CPU
 the demo's. Errors are against the same network in float64; times are of one application, on a GPU captured where that
-is faster, by batch size. Recoveries are run both ways from the same observations: the PSNR of each image by our
-products less that by the library's, where both find it.
+is faster, by batch size. Recoveries are run with acceleration and without, from the same observations: the PSNR of
+each image with it less that without, if both recover the image.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measuring import can_be_written, mistakes_told, quickest_call, read_result, table, timed
-from recovery_cases import CASES, prepare
+from recovery_cases import CASES, load_case
+from reporting import check_writable, input_errors_end_it, read_result, table
+from timing import quickest_call, timed
 from torch import Tensor, nn
 
 from recollect import Blind, Images, Recovery, Refined, Score, mask
-from recollect.accelerate.dispatch import library_products
 from recollect.devices.precision import as_judged, check_device
-from recollect.engine.runtime import products_of, ready
+from recollect.engine import arithmetic_of, prepare, without_acceleration
 from recollect.records import provenance, write_json
 
 BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256), "demo": (1, 8, 40, 100, 512)}
@@ -36,7 +36,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    with mistakes_told():
+    with input_errors_end_it():
         run(parse(arguments))
 
 
@@ -45,11 +45,11 @@ def run(options: argparse.Namespace) -> None:
         print(tables(read_result(options.tables, "cases", "products")))
         return
     check_device(options.device)
-    can_be_written(options.out, options.checkpoint)
+    check_writable(options.out, options.checkpoint)
     results: dict[str, Any] = {"date": date.today().isoformat(), **provenance(options.device), "cases": {}}
     for name in CASES_ON[options.device]:
-        images, f = prepare(name, options)
-        results |= {"products": products_of(f, images.pixels)}
+        images, f = load_case(name, options)
+        results |= {"products": arithmetic_of(f, images.pixels)}
         results["cases"][name] = compare(name, images, f, options.device)
         if options.out:
             write_json(options.out, results)
@@ -90,7 +90,7 @@ def errors(f: nn.Module, x: Tensor) -> dict[str, dict[str, float]]:
         return {"mean": wrong.square().mean().sqrt().item(), "largest": wrong.abs().max().item(),
                 "bias": wrong.mean().item()}  # fmt: skip
 
-    with ready(f, x, None) as ours:
+    with prepare(f, x, None) as ours:
         return {"library": of(f(x)), "ours": of(ours(x))}
 
 
@@ -98,7 +98,7 @@ def times(name: str, f: nn.Module, x: Tensor) -> dict[str, dict[str, float]]:
     found = {}
     for size in BATCHES[name]:
         some = x.repeat(-(-size // len(x)), 1, 1, 1)[:size]
-        with ready(f, some, None) as ours:
+        with prepare(f, some, None) as ours:
             found[str(size)] = {"library": quickest_call(f, some), "ours": quickest_call(ours, some)}
     return found
 
@@ -113,7 +113,7 @@ def recoveries(name: str, x: Tensor, f: nn.Module, kind: str) -> dict[str, Any]:
         return timed(lambda: method(f, y), y.device.type)
 
     ours, seconds = run()
-    with library_products():
+    with without_acceleration():
         library, library_seconds = run()
     psnr = [Score.of(r.estimate, x).psnr for r in (library, ours)]
     both = (psnr[0] > 60) & (psnr[1] > 60)
