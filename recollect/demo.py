@@ -1,4 +1,4 @@
-"""The whole line on bundled photographs: train to perfect fit, degrade, recover, score, report."""
+"""The demo: train a network on bundled photographs until it fits them, then audit it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import nn
 
-from recollect.auditing import Audit, Narrator, audit
+from recollect.auditing import Audit, AuditProgress, audit
 from recollect.networks import FullyConnected
 from recollect.sources import load
 from recollect.training import Progress, Recipe, Training, train_to_loss
@@ -20,15 +20,15 @@ Report = Callable[[Progress], None]
 
 
 def train_demo_network(out: Path, report: Report | None = None, seed: int = 42) -> Training:
-    """A small fully connected network, fitted perfectly to 40 photographs."""
+    """Train a small fully connected network to fit 40 photographs."""
     images = load(TRAIN)
     network = FullyConnected(images.shape, layers=6, width=512, seed=seed)
     return train_to_loss(network, images, LOSS, recipe=Recipe(seed=seed), out=out, device="cpu", report=report)
 
 
-def audit_demo_network(network: nn.Module, out: Path, narrate: Narrator | None = None) -> Audit:
-    """Audit it under the six masks, with 40 photographs of other scenes as control."""
+def audit_demo_network(network: nn.Module, out: Path, progress: AuditProgress | None = None) -> Audit:
+    """Audit the network under six masks, with 40 photographs of other scenes as control."""
     return audit(
         network, train=TRAIN, control=CONTROL, out=out, title="recollect's demo: FC-6 on 40 photographs",
-        command="recollect demo", narrate=narrate,
+        command="recollect demo", progress=progress,
     )  # fmt: skip

@@ -26,6 +26,7 @@ from recollect.scoring import Score
 from recollect.version import __version__
 
 FORMAT = "recollect-record-1"
+AUDIT_FORMAT = "recollect-audit-1"  # of the file audit.json
 PACKED = ".json.gz"
 PER_IMAGE = ("ids", "mse", "rounds", "steps", "stop", "mask_accuracy", "mask_iou")  # the columns of a record
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)

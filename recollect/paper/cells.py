@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from recollect.auditing.request import papers_blind, settle_methods
+from recollect.auditing.method_setup import method_identity
+from recollect.auditing.tuning import papers_setting
 from recollect.degradation import Observation, mask, observe
 from recollect.diffusion import BUNDLED
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.methods import DDNM
+from recollect.methods import DDNM, METHODS
 from recollect.networks import FullyConnected, UNet
 from recollect.records import cell_key, plain
 
@@ -125,8 +126,7 @@ class Cell:
             rest["attacked"] = attacked
         if not self.sees_network:
             return {"images": self.fit.images.spelled, "method": generic_settings(self.fit.images.prior), **rest}
-        method = self.settled_method()
-        return {"fit": self.fit.identity, "method": {"kind": type(method).__name__, **plain(method)}, **rest}
+        return {"fit": self.fit.identity, "method": method_identity(self.settled_method()), **rest}
 
     @property
     def key(self) -> str:
@@ -140,9 +140,9 @@ class Cell:
         """The method that is meant, with the paper's settings for this network but for gamma where one is given."""
         if not self.sees_network:
             return DDNM(prior, seed=SEED)
-        blind = papers_blind(self.fit.layers, self.fit.activation, self.noise_std)
-        blind = blind if self.gamma is None else replace(blind, gamma=self.gamma)
-        return settle_methods({self.method: self.method}, blind, self.noise_std)[self.method]
+        setting = papers_setting(self.fit.layers, self.fit.activation, self.noise_std)
+        gamma = setting.gamma if self.gamma is None else self.gamma
+        return METHODS[self.method].for_audit(gamma=gamma, start=setting.start, paste=self.noise_std == 0)
 
     def observe(self, images: Images) -> Observation:
         """These images as its method sees them."""

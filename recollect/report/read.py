@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.records import Record, read_json, read_records
+from recollect.records import AUDIT_FORMAT, Record, read_json, read_records
 from recollect.scoring import Rate
-
-FORMAT = "recollect-audit-1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,7 @@ class Audit:
 def read_audit(folder: str | Path) -> Audit:
     folder = Path(folder)
     facts = read_json(folder / "audit.json")
-    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+    if not isinstance(facts, dict) or facts.get("format") != AUDIT_FORMAT:
         raise InputError(f"{folder / 'audit.json'} is not an audit that this version of recollect can read.")
     records = _current(read_records(folder / "cells"), facts)
     if not records:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import torch
 
 from recollect.records import Record
 from recollect.report.numbers import MASKS, METHODS, percent, plain_value
@@ -134,9 +131,7 @@ def families(views: list[View]) -> list[list[View]]:
 
 
 def _add(results: Results, cells: list[int]) -> int:
-    errors = torch.stack([results.records[n].score.mse for n in cells])
-    best = torch.where(errors.isnan(), math.inf, errors).amin(0)  # an estimate that is not finite recovers nothing
-    results.pools.append(Pool(cells, Score(best)))
+    results.pools.append(Pool(cells, Score.best_of([results.records[n].score for n in cells])))
     return len(results.pools) - 1
 
 

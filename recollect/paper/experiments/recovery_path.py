@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.auditing.pictures import film
+from recollect.auditing.traces import trace_rounds
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.fit import Bench
@@ -27,7 +27,7 @@ def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
     f, images = bench.best_weights(fit), bench.images(fit, "train")[:IMAGES]
     cells = [Cell(fit, fit.milestones[-1], "train", scale.masks[-1], name) for name in ("blind", "iterate")]
     runs, seen = {cell.method: cell.settled_method() for cell in cells}, cells[0].observe(images)
-    return film(
+    return trace_rounds(
         images, seen, {name: lambda y, trace, run=run: run(f, y, trace=trace) for name, run in runs.items()}
     )  # fmt: skip
 
