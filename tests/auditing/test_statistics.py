@@ -1,30 +1,14 @@
 import pytest
 import torch
 
-from recollect.auditing.rates import best, pooled, rate_facts
-from recollect.scoring import Rate, Score, excess
+from recollect import InputError
+from recollect.auditing.statistics import Statistics, pooled, rate_facts, tables
+from recollect.records import Record
+from recollect.scoring import Rate, Score
 
 
 def score(*errors: float) -> Score:
     return Score(torch.tensor(errors, dtype=torch.float64))
-
-
-def test_the_excess_is_newcombes_published_example() -> None:
-    """Newcombe 1998, Statistics in Medicine 17:873, example (a), method 10: 56/70 against 48/80."""
-    found = excess(Rate(56, 70), Rate(48, 80))
-    assert (round(found.value, 4), round(found.low, 4), round(found.high, 4)) == (0.2, 0.0524, 0.3339)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "low", "high"),
-    [((9, 10), (3, 10), 0.1705, 0.8090), ((10, 10), (0, 20), 0.6791, 1.0), ((0, 10), (0, 20), -0.1611, 0.2775)],
-)
-def test_the_excess_of_small_samples_is_newcombes_too(
-    first: tuple[int, int], second: tuple[int, int], low: float, high: float
-) -> None:
-    """The same paper's examples (b), (g) and (e)."""
-    found = excess(Rate(*first), Rate(*second))
-    assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
 def test_images_whose_masks_all_agree_are_worth_one_try_each() -> None:
@@ -63,12 +47,48 @@ def test_all_or_none_keep_the_interval_of_the_images(error: float) -> None:
     assert pooled([score(error)], 0.5).interval == Rate(int(error == 0), 1).interval
 
 
-def test_the_best_of_all_masks_is_taken_image_by_image_and_a_nan_is_never_best() -> None:
-    nan = float("nan")
-    assert best([score(1, nan, 3, nan), score(2, 5, nan, nan)]).mse.tolist() == [1, 5, 3, float("inf")]
-
-
 def test_facts_of_a_rate_stand_by_themselves() -> None:
     facts = rate_facts(Rate(1, 4))
     assert (facts["count"], facts["total"], facts["value"]) == (1, 4, 0.25)
     assert facts["low"] < 0.25 < facts["high"]
+
+
+def record(errors: list[float], set_name: str = "train", mask: str = "half") -> Record:
+    count = len(errors)
+    cell = {"set": set_name, "mask": mask, "method": "blind"}
+    return Record(cell, {}, list(map(str, range(count))), errors, [1] * count, [40] * count, ["converged"] * count)
+
+
+TRAIN = [record([1e-9, 1.0, 1.0, 1e-5]), record([1.0, 1e-9, 1.0, 1e-9], mask="dust")]
+CONTROL = [record([1.0, 1.0], "control"), record([1.0, 1e-9], "control", "dust")]
+
+
+def test_any_mask_counts_an_image_once_and_all_masks_every_try() -> None:
+    statistics = Statistics(TRAIN + CONTROL, "blind")
+    assert (statistics.sets, statistics.masks, statistics.methods) == (
+        ["train", "control"],
+        ["half", "dust"],
+        ["blind"],
+    )
+    rates = {mask: statistics.rate("train", mask, "blind") for mask in ("half", "dust", "any mask", "all masks")}
+    assert {mask: (rate.count, rate.total) for mask, rate in rates.items()} == {
+        "half": (1, 4), "dust": (2, 4), "any mask": (3, 4), "all masks": (3, 8)
+    }  # fmt: skip
+    assert statistics.rate("train", "half", "blind", 1e-4).count == 2
+    assert statistics.excess().value == 0.75 - 0.5  # type: ignore[union-attr]
+    # Three training errors tie with the smaller control error and are below the larger; one ties with the larger.
+    assert statistics.membership().auc == pytest.approx((3 * (0.5 + 1) + 1 * (0 + 0.5)) / 8)  # type: ignore[union-attr]
+
+
+def test_without_control_there_is_no_excess_and_no_membership() -> None:
+    statistics = Statistics(TRAIN, "blind")
+    assert (statistics.has_control, statistics.excess(), statistics.membership()) == (False, None, None)
+    found = tables(statistics)
+    assert (found["excess"], found["membership"]) == ([], [])
+    assert len(found["summary"]) == 2
+    assert [row["over"] for row in found["overall"]] == ["all masks", "any mask"]
+
+
+def test_a_cell_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"no cell .*'frame'.*it has masks \['half', 'dust'\]"):
+        Statistics(TRAIN, "blind").record("train", "frame", "blind")

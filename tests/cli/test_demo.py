@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ def test_the_demo_tells_what_happens_and_ends_with_the_report(tmp_path: Path, mo
     result = here("demo", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("An autoencoder is trained until it reproduces 40 photographs.")
-    assert "of the 4 training images can be read back" in result.stdout
+    assert "of the 4 training images can be recovered" in result.stdout
     assert "any mask" in result.stdout
     assert result.stdout.endswith(f"The report: {tmp_path / 'audit' / 'report.html'}\n")
     again = here("demo", "--out", str(tmp_path), "--json")
@@ -42,12 +41,10 @@ def test_an_out_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_real_demo(tmp_path: Path) -> None:
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "recollect", "demo", "--out", "demo"], cwd=tmp_path, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    seconds = time.monotonic() - began
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "demo" / "audit" / "audit.json").read_text())
     rates = {(r["set"], r["mask"], r["method"]): r["accurate"]["value"] for r in found["summary"]}
@@ -62,4 +59,3 @@ def test_the_real_demo(tmp_path: Path) -> None:
         )
     assert found["headline"] in done.stdout
     assert (tmp_path / "demo" / "audit" / "report.html").stat().st_size > 100_000
-    assert seconds < 240
