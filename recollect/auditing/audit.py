@@ -44,8 +44,8 @@ def run_audit(request: AuditRequest, progress: AuditProgress | None = None, meas
     records = measure_cells(measurer or here, inputs.damaged_sets, inputs.methods, conditions, store, progress)
     attraction = None
     if request.attractors:
-        some = inputs.scored["train"][: request.attractors]
-        attraction = examine(f, some, model_hash, store, progress)
+        first = inputs.scored["train"][: request.attractors]
+        attraction = examine(f, first, model_hash, store, progress)
     trace_mask, store.traces = trace_audit(f, inputs.damaged_sets, inputs.methods, conditions)
     judgement = judge(inputs, facts, records, attraction)
     result = Audit(

@@ -32,16 +32,16 @@ def judge(inputs: Inputs, facts: Mapping[str, Any], records: list[Record], attra
     leading = main_method(inputs.methods)
     statistics, method, settings = Statistics(records, leading), inputs.methods[leading], facts["settings"]
     rows = _attractors(inputs, records, attraction)
-    found = [*_model_checks(facts["model"], inputs), *_image_checks(inputs), *_record_checks(inputs, facts, records)]
+    findings = [*_model_checks(facts["model"], inputs), *_image_checks(inputs), *_record_checks(inputs, facts, records)]
     if attraction is not None:
-        found.append(checks.check_attractors(rows) if rows is not None else _no_attractors(attraction))
+        findings.append(checks.check_attractors(rows) if rows is not None else _no_attractors(attraction))
     if facts["prior"]:
-        found += _prior_checks(facts["prior"], records)
+        findings += _prior_checks(facts["prior"], records)
     return Judgement(
         main_method=leading,
         headline=headline(statistics, sees_model=trait(method, "sees_model"), knowledge=trait(method, "knowledge")),
         attribution=attribution(statistics, facts["prior"], settings["without_model"], settings["noise_std"]),
-        checks=found,
+        checks=findings,
         attractors=rows,
     )
 

@@ -19,10 +19,10 @@ def demo_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print audit.json instead of text.")] = False,
 ) -> None:
     """Train a network on bundled photographs, damage them, recover them, report. Takes about two minutes."""
+    from recollect import demo
     from recollect.cli.audit import print_result
     from recollect.cli.audit_progress import audit_progress
     from recollect.cli.training_progress import training_report
-    from recollect.demo import audit_demo_network, train_demo_network
 
     def say(text: str) -> None:
         if not as_json:
@@ -30,9 +30,9 @@ def demo_command(
 
     say(f"{INTRODUCTION}\nTraining, to a mean square error of 1e-8 ...")
     with training_report() as report:
-        training = train_demo_network(out / "training", report)
+        training = demo.DEMO.train_network(out / "training", report)
     say(f"{training.why}\n\nAuditing, with six ways of erasing pixels and a control set ...")
     with audit_progress(quiet=as_json) as progress:
-        result = audit_demo_network(training.network, out / "audit", progress)
+        result = demo.DEMO.audit_network(training.network, out / "audit", progress)
     say("")
     print_result(result, out / "audit", as_json)

@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from recollect import FullyConnected, demo
-from recollect.sources import load
+from recollect import demo
 from tests.cli.running import here
+
+SMALL = demo.Demo("photos?count=4&size=8", "photos?count=3&size=8&part=control", layers=2, width=16, loss=0.2)
 
 
 def test_the_demo_tells_what_happens_and_ends_with_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same line with fewer images, a small network and a loss that is reached at once."""
-    monkeypatch.setattr(demo, "TRAIN", "photos?count=4&size=8")
-    monkeypatch.setattr(demo, "CONTROL", "photos?count=3&size=8&part=control")
-    monkeypatch.setattr(demo, "LOSS", 0.2)
-    monkeypatch.setattr(demo, "FullyConnected", lambda shape, **_: FullyConnected(shape, layers=2, width=16))
+    monkeypatch.setattr(demo, "DEMO", SMALL)
     result = here("demo", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("An autoencoder is trained until it reproduces 40 photographs.")
@@ -26,13 +24,7 @@ def test_the_demo_tells_what_happens_and_ends_with_the_report(tmp_path: Path, mo
     assert json.loads(again.stdout)["title"].startswith("recollect's demo")
 
 
-def test_its_network_is_the_one_that_is_described() -> None:
-    images = load(demo.TRAIN)
-    assert (len(images), images.shape, len(load(demo.CONTROL))) == (40, (3, 32, 32), 40)
-    assert FullyConnected(images.shape, layers=6, width=512).settings["layers"] == 6
-
-
-def test_an_out_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_an_out_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = here("demo", "--out", str(tmp_path / "file"))
     assert result.exit_code == 2
