@@ -7,6 +7,7 @@ and lightened for a dark screen. A method names its colour; a method of another 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 
@@ -30,9 +31,11 @@ PALETTE: dict[str, Colour] = {
 
 
 def assign_colours(wanted: Sequence[str | None]) -> list[str]:
-    """Name a colour for each method: the one it wants, else one that no other wants, else any in turn."""
-    free = [name for name in PALETTE if name not in wanted] or list(PALETTE)
+    """Name a colour for each method: the one it wants and has first, else one that no other wants, else any in turn."""
+    free = cycle([name for name in PALETTE if name not in wanted] or PALETTE)
     assigned: list[str] = []
-    for position, colour in enumerate(wanted):
-        assigned.append(colour if colour in PALETTE else free[position % len(free)])
+    for colour in wanted:
+        if colour is None or colour not in PALETTE or colour in assigned:
+            colour = next(free)
+        assigned.append(colour)
     return assigned

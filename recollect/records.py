@@ -26,7 +26,7 @@ from recollect.scoring import Score
 from recollect.version import __version__
 
 FORMAT = "recollect-record-1"
-AUDIT_FORMAT = "recollect-audit-1"  # of the file audit.json
+AUDIT_FORMAT = "recollect-audit-1"  # of audit.json, beside the records
 PACKED = ".json.gz"
 PER_IMAGE = ("ids", "mse", "rounds", "steps", "stop", "mask_accuracy", "mask_iou")  # the columns of a record
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)

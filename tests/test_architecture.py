@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checkpoints": LEAVES,
     "training": CHANGES_WEIGHTS,
     "diffusion": CHANGES_WEIGHTS | {"methods"},
-    "report": {"errors", "records", "scoring"},
+    "report": {"errors", "palette", "records", "scoring"},
     "auditing": JOINS | {"distributed", "report"},
     "demo": JOINS | {"auditing"},
     "distributed": {"errors", "records", "version"},

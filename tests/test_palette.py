@@ -26,5 +26,11 @@ def test_methods_get_what_they_want_and_others_what_is_free() -> None:
     assert assigned[1] not in ("green", "blue")
 
 
+def test_two_methods_that_want_one_colour_get_two() -> None:
+    first, second = assign_colours(["green", "green"])
+    assert first == "green"
+    assert second != "green"
+
+
 def test_more_methods_than_colours_share_them() -> None:
     assert set(assign_colours([None] * 20)) == set(PALETTE)

@@ -1,1 +1,9 @@
-"""The same numbers, faster: optional, and deletable as a folder."""
+"""The same numbers, faster: optional, and deletable as a folder.
+
+The engine imports this package in one place, and does without it where it is missing.
+"""
+
+from recollect.accelerate.accelerator import Accelerator
+from recollect.accelerate.fused_admm import FusedAdmm
+
+__all__ = ["Accelerator", "FusedAdmm"]

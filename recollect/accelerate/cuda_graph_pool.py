@@ -21,7 +21,7 @@ MOST = 2**28  # bytes that stay with a thread until its next recovery
 _idle = threading.local()
 
 
-class GraphMemory:
+class CudaGraphPool:
     """A pool that graphs may share, as long as one is replayed after another: also those of a later recovery."""
 
     def __init__(self, device: torch.device) -> None:
@@ -29,7 +29,7 @@ class GraphMemory:
         self.renew()
 
     @classmethod
-    def take(cls, device: torch.device) -> GraphMemory:
+    def take(cls, device: torch.device) -> CudaGraphPool:
         """What this thread's last recovery has given back, or new. One that failed gives nothing back: the device may
         still be at work in it."""
         return vars(_idle).pop(str(device), None) or cls(device)

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from recollect.accelerate.cuda_graph_pool import GraphMemory
+from recollect.accelerate.cuda_graph_pool import CudaGraphPool
 from recollect.devices.streams import side_streams
 
 LAUNCHING = 0.6  # where launching takes less than this share of a step's time, the device is what is waited for
 
-note = logging.getLogger(__name__).info
+log = logging.getLogger(__name__).info
 
 
 Step = Callable[[], Tensor]
@@ -33,7 +33,7 @@ class Captured(NamedTuple):
     returned: Tensor
 
 
-class Graphs:
+class CudaGraphs:
     """One graph for each of few small batch sizes, captured when first met; none once a step could not be captured, or
     a graph of it did something else.
 
@@ -41,7 +41,7 @@ class Graphs:
     that are `known` to keep nothing of what they compute may be captured before they have ever run.
     """
 
-    def __init__(self, memory: GraphMemory, unit: int = 8, known: bool = False) -> None:
+    def __init__(self, memory: CudaGraphPool, unit: int = 8, known: bool = False) -> None:
         self._memory, self._device, self._unit, self._known = memory, memory.device, unit, known
         self._stream = side_streams(memory.device).capturing
         self._usable = True
@@ -160,7 +160,7 @@ class Graphs:
 
     def _give_up(self, why: str) -> None:
         if self._usable:
-            note("Recovery goes on without a CUDA graph: %s.", why)
+            log("Recovery runs without a CUDA graph: %s.", why)
         self._usable = False
         self.forget()
 

@@ -9,11 +9,9 @@ linear layers run in oneDNN.
 from __future__ import annotations
 
 import logging
-import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -28,18 +26,13 @@ from recollect.accelerate.tf32x3.backend import TensorCores
 from recollect.accelerate.tf32x3.launch import LARGEST, Activation, Call, Outcome
 from recollect.accelerate.tf32x3.packing import FEWEST_CHANNELS, Way, as_it_lies, state_of
 from recollect.devices.memory import free_memory
-from recollect.errors import InputError
 
 WATCHED = {*(func for func, _ in LAYERS), functional.interpolate, functional.max_pool2d}  # and what comes right after
-BY_THE_LIBRARY = "by the library"  # in records, or what the kernels say of themselves
-VARIABLE, LIBRARY = "RECOLLECT_PRODUCTS", "library"  # of the environment: no other kernels in this process
 
-_wanted = ContextVar("_wanted", default=True)
-
-note = logging.getLogger(__name__).info
+log = logging.getLogger(__name__).info
 
 
-class Kernels(Protocol):
+class Backend(Protocol):
     """What a device has for products."""
 
     in_words: str  # in records
@@ -68,46 +61,28 @@ class Kernels(Protocol):
         """The largest of each two by two pixels, if that is for them to do."""
 
 
-def own_products(modules: Iterable[nn.Module], device: torch.device) -> AbstractContextManager[Any]:
-    """Inside, layers among these run in kernels where these can be had and gain; else a word says why not."""
-    kernels = kernels_of(device) if _are_wanted() else None
-    weights = weights_among(modules, device, kernels) if kernels else []
-    if kernels is None or not weights:
-        return nullcontext()
-    if sum(kernels.packed_bytes(w) for w in weights) > free_memory(device) // 2:
-        note("Products run in the library: the weights, packed for others, would fill the device's memory.")
-        return nullcontext()
-    return OwnProducts(weights, device, kernels) if kernels.work_for(weights) else nullcontext()
+def find_kernels(modules: Iterable[nn.Module], device: torch.device) -> KernelDispatch | None:
+    """Kernels for layers among these modules, where some gain; a log line says why not."""
+    backend = backend_for(device)
+    weights = weights_among(modules, device, backend) if backend else []
+    if backend is None or not weights:
+        return None
+    if sum(backend.packed_bytes(w) for w in weights) > free_memory(device) // 2:
+        log("Layers run in PyTorch's kernels: packed weights would fill the device's memory.")
+        return None
+    return KernelDispatch(weights, device, backend) if backend.work_for(weights) else None
 
 
-def kernels_of(device: torch.device) -> Kernels | None:
+def backend_for(device: torch.device) -> Backend | None:
     if device.type == "cuda":
         return TensorCores(device)
     return OneDnn() if device.type == "cpu" else None
 
 
-def _are_wanted() -> bool:
-    """By this thread and by the environment."""
-    chosen = os.environ.get(VARIABLE, "")
-    if chosen not in ("", LIBRARY):
-        raise InputError(f"The environment variable {VARIABLE} is {LIBRARY!r} or not set at all; it is {chosen!r}.")
-    return _wanted.get() and not chosen
-
-
-@contextmanager
-def library_products() -> Iterator[None]:
-    """Inside, recoveries of this thread run everything as PyTorch does, also where other kernels can be had."""
-    before = _wanted.set(False)
-    try:
-        yield
-    finally:
-        _wanted.reset(before)
-
-
-def weights_among(modules: Iterable[nn.Module], device: torch.device, kernels: Kernels) -> list[Tensor]:
+def weights_among(modules: Iterable[nn.Module], device: torch.device, backend: Backend) -> list[Tensor]:
     """Those of layers that the kernels take; not of parametrized ones, which make a weight when it is asked for."""
     named = [m._parameters.get("weight") for m in modules if isinstance(m, nn.Linear) or _is_plain_convolution(m)]
-    return [w for w in named if w is not None and is_plain(w, device) and kernels.take(w)]
+    return [w for w in named if w is not None and is_plain(w, device) and backend.take(w)]
 
 
 def _is_plain_convolution(module: nn.Module) -> bool:
@@ -136,7 +111,7 @@ class Doubled(NamedTuple):
         return self.values() is values and self.versions == (values._version, self.halves._version)
 
 
-class OwnProducts(TorchFunctionMode):
+class KernelDispatch(TorchFunctionMode):
     """Inside, layers with these weights run in the kernels; all else runs as it is.
 
     Feature maps lie channels last in memory, as kernels read them, or `as_given`, for networks that need that.
@@ -146,9 +121,9 @@ class OwnProducts(TorchFunctionMode):
     through `.data`, of what a layer returned in compiled code of others.
     """
 
-    def __init__(self, weights: Iterable[Tensor], device: torch.device, kernels: Kernels) -> None:
+    def __init__(self, weights: Iterable[Tensor], device: torch.device, backend: Backend) -> None:
         super().__init__()
-        self.as_given, self.kernels = False, kernels
+        self.as_given, self.backend = False, backend
         self._weights = {id(w): w for w in weights}
         self._packed: dict[int, dict[Way, Any]] = {id(w): {} for w in self._weights.values()}
         self._states: dict[int, tuple[int, int]] = {}  # of weights, when they were packed
@@ -236,11 +211,11 @@ class OwnProducts(TorchFunctionMode):
         if doubles(func, args, kwargs) and self._are_maps(args[0]):
             return self._double(args[0])
         if halves(func, args, kwargs) and self._are_maps(args[0]):
-            return self.kernels.halve(args[0])
+            return self.backend.halve(args[0])
         return None
 
     def _double(self, x: Tensor) -> Tensor | None:
-        out = self.kernels.double(x)
+        out = self.backend.double(x)
         if out is not None and not out.is_inference() and not x.is_inference():  # there, writes are not counted
             self._latest = Doubled(weakref.ref(out), x, (out._version, x._version))
         return out
@@ -251,10 +226,10 @@ class OwnProducts(TorchFunctionMode):
         if way not in self._packed[key]:
             if call.x.is_cuda and torch.cuda.is_current_stream_capturing():
                 raise RuntimeError("a weight is packed before it is used in a graph, not at every replay")
-            self._packed[key][way] = self.kernels.pack(call.weight, way)
+            self._packed[key][way] = self.backend.pack(call.weight, way)
         bias = call.x.new_zeros(call.weight.shape[0]) if bias is None else as_it_lies(bias)
         activation = self._followed.get(key)
-        outcome = self.kernels.run(call._replace(bias=bias), self._packed[key][way], activation)
+        outcome = self.backend.run(call._replace(bias=bias), self._packed[key][way], activation)
         values = self._as_returned(outcome.values, rows)
         activated = None if outcome.activated is None else self._as_returned(outcome.activated, rows)
         return self._returned(key, values, activation, activated)
@@ -263,7 +238,7 @@ class OwnProducts(TorchFunctionMode):
         self, key: int, values: Tensor, activation: Activation | None = None, activated: Tensor | None = None
     ) -> Tensor:
         """What a layer returns, kept in mind for what follows it."""
-        if self.kernels.computes_activations and not values.is_inference():  # there, writes are not counted
+        if self.backend.computes_activations and not values.is_inference():  # there, writes are not counted
             self._latest = Latest(key, weakref.ref(values), values._version, activation, activated)
         return values
 

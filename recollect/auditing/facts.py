@@ -7,12 +7,13 @@ from typing import Any
 
 from recollect.auditing.generic_baseline import prior_facts
 from recollect.auditing.inputs import Inputs
+from recollect.auditing.method_facts import method_facts
 from recollect.auditing.method_setup import names_where
 from recollect.auditing.model_facts import damage_moved, describe_model
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.statistics import THRESHOLDS
 from recollect.devices.precision import device_of
-from recollect.engine.runtime import ENOUGH, products_of
+from recollect.engine import arithmetic_of
 from recollect.records import plain, provenance
 
 
@@ -20,9 +21,10 @@ def audit_facts(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
     """Describe an audit before its cells are measured."""
     sets = inputs.scored
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    products = products_of(inputs.model, sets["train"][:ENOUGH].pixels)
+    products = arithmetic_of(inputs.model, sets["train"].pixels)
     return {
         "model": _model(inputs),
+        "methods": method_facts(inputs.methods),
         "settings": _settings(request, inputs),
         "control": None,
         **{name: {"name": s.name, "images": len(s), "hash": s.hash} for name, s in sets.items()},

@@ -66,7 +66,7 @@ def damage_moved(f: Any, images: Images, truths: Iterable[Degradation]) -> float
 
 @torch.no_grad()
 def rounding(f: Any, images: Images) -> float | None:
-    """Compute the MSE that float32 alone puts into the output, against the same network in float64; None without one."""
+    """Compute the MSE that float32 alone puts into the output, against float64; None if float64 cannot run."""
     if not isinstance(f, nn.Module) or not any(p.is_floating_point() for p in f.parameters()):
         return None
     x = images.pixels.to(device_of(f))

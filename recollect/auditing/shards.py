@@ -14,7 +14,7 @@ from recollect.auditing.measure import Conditions, Measured, Trial
 from recollect.degradation import Degradation
 from recollect.devices.precision import device_of
 from recollect.distributed.jobs import Budget, Runner, Shared, Task, Tell
-from recollect.engine.runtime import ENOUGH, products_of
+from recollect.engine import arithmetic_of
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.models import Carried
@@ -82,7 +82,7 @@ def measure_shard(
 ) -> Measured:  # fmt: skip
     """Measure a shard on any machine; the provenance is of the machine that does it."""
     f, started = model.opened, conditions.provenance.get("started")
-    where = provenance(device_of(f), started=started, products=products_of(f, images[:ENOUGH].pixels))
+    where = provenance(device_of(f), started=started, products=arithmetic_of(f, images.pixels))
     trial = Trial(images, truth, method, cell, settings, replace(conditions, provenance=where), shown)
     return trial.measured(f)
 

@@ -1,5 +1,4 @@
-"""Finished images on their way home, to where the degraded ones lie: at once where that is the device of the work, or
-from a GPU to the host, on another thread while it goes on with others."""
+"""Collect finished images where the damaged ones lie: at once on the same device, or from a GPU by another thread."""
 
 from __future__ import annotations
 
@@ -20,16 +19,17 @@ CPU = torch.device("cpu")
 LOT = 256  # rows that leave a GPU together: the device waits while the host sends them on their way
 
 
-class Leaving(Generic[Rows]):
-    """Gathers rows in the places of their images, on their device if that is `home`, else on the host. To the host they
-    leave a GPU in lots, none larger than the working set `chunk` but for what finishes at once, and one at a time:
-    memory stays bounded."""
+class Collector(Generic[Rows]):
+    """Gather rows at the positions of their images, on their device if that is `home`, else on the host.
+
+    They leave a GPU in lots, one at a time and none larger than the working set, so memory stays bounded.
+    """
 
     def __init__(self, count: int, device: torch.device, chunk: int = LOT, home: torch.device = CPU) -> None:
         self._count, self._lot, self._stay = count, min(LOT, chunk), device == home
         self._outcome: Rows | None = None
-        self._aside = ThreadPoolExecutor(1) if device.type == "cuda" and not self._stay else None
-        self._stream = side_streams(device).leaving if self._aside else None
+        self._thread = ThreadPoolExecutor(1) if device.type == "cuda" and not self._stay else None
+        self._stream = side_streams(device).leaving if self._thread else None
         self._waiting: list[tuple[Tensor, Rows]] = []
         self._underway: Future[None] | None = None
 
@@ -37,12 +37,12 @@ class Leaving(Generic[Rows]):
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._aside:
-            self._aside.shutdown()
+        if self._thread:
+            self._thread.shutdown()
 
     def put(self, index: Tensor, rows: Rows) -> None:
-        """Have these rows taken to the places `index`."""
-        if self._aside is None:
+        """Have these rows written at the positions `index`."""
+        if self._thread is None:
             self._write(index, rows)
             return
         self._waiting.append((index, rows))
@@ -58,28 +58,28 @@ class Leaving(Generic[Rows]):
         return self._outcome
 
     def _send(self) -> None:
-        """Those that wait, on a stream and a thread of their own."""
-        assert self._aside is not None
+        """Send waiting rows, on a stream and a thread of their own."""
+        assert self._thread is not None
         assert self._stream is not None
         self._wait()
         index = torch.cat([index for index, _ in self._waiting])
         rows = type(self._waiting[0][1]).join([rows for _, rows in self._waiting])
         self._waiting = []
         self._stream.wait_stream(torch.cuda.current_stream(index.device))
-        self._underway = self._aside.submit(self._write_aside, index, rows)
+        self._underway = self._thread.submit(self._write_in_thread, index, rows)
 
     def _wait(self) -> None:
         if self._underway:
             self._underway.result()
 
-    def _write_aside(self, index: Tensor, rows: Rows) -> None:
+    def _write_in_thread(self, index: Tensor, rows: Rows) -> None:
         with torch.no_grad(), torch.cuda.stream(self._stream):  # neither is inherited from the other thread
-            here = on_host(index)
+            positions = on_host(index)
             for start in range(0, len(index), LOT):
-                some = slice(start, start + LOT)
-                self._write(here[some], rows[some])
+                lot = slice(start, start + LOT)
+                self._write(positions[lot], rows[lot])
 
     def _write(self, index: Tensor, rows: Rows) -> None:
-        here = rows if self._stay else rows.on_host()  # ends when they are there: till then their memory is theirs
+        here = rows if self._stay else rows.on_host()  # returns when they have arrived, so their memory can be reused
         self._outcome = here.room_for(self._count) if self._outcome is None else self._outcome
         self._outcome.put(index, here)

@@ -1,4 +1,4 @@
-"""Images on their way into a working set: prepared when there is room, or on a GPU while it is busy with others."""
+"""Prepare the next images for the working set: when there is room, or ahead of time while a GPU is busy."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ CPU = torch.device("cpu")
 BLOCKS = 8  # of an eighth of the working set each are prepared ahead
 
 
-class Entrance(Generic[State]):
-    """Hands out images in order; `enter` makes the working state of a slice of them, `ahead` on another thread, and on
-    a GPU in a stream of its own: in that of the work it would wait for every step that is queued there."""
+class Prefetcher(Generic[State]):
+    """Hand out images in order; `begin` makes the state of a slice of them.
+
+    With `ahead`, another thread prepares them, and on a GPU another stream: in the stream of the steps, a copy would
+    wait for every step that is queued there.
+    """
 
     def __init__(
-        self, count: int, chunk: int, enter: Callable[[slice], State], *, ahead: bool, device: torch.device = CPU
+        self, count: int, chunk: int, begin: Callable[[slice], State], *, ahead: bool, device: torch.device = CPU
     ) -> None:
-        self._count, self._chunk, self._block, self._enter = count, chunk, max(1, chunk // BLOCKS), enter
+        self._count, self._chunk, self._block, self._begin = count, chunk, max(1, chunk // BLOCKS), begin
         self._asked, self._given = 0, 0
         self._waiting: deque[Future[Prepared[State]]] = deque()
         self._rest: State | None = None  # of a block that was too large for the room
@@ -48,13 +51,15 @@ class Entrance(Generic[State]):
         return self._count - self._given
 
     def take(self, room: int) -> list[State]:
-        """The next images, as many as there is room for, in one or more parts. With others made ahead the first are a
-        block, then as many again as there were: the device need not wait for all that it has room for."""
+        """Hand out the next images, as many as there is room for, in one or more parts.
+
+        With prefetching the first part is one block, and each later one doubles the total: the device starts early.
+        """
         room = min(room, self.left, max(self._block, self._given) if self._ahead else self._count)
         self._given += room
         if not room:
             return []
-        return self._from_blocks(room) if self._ahead else [self._enter(slice(self._given - room, self._given))]
+        return self._from_blocks(room) if self._ahead else [self._begin(slice(self._given - room, self._given))]
 
     def _from_blocks(self, room: int) -> list[State]:
         parts = []
@@ -68,18 +73,18 @@ class Entrance(Generic[State]):
         return parts
 
     def _prepare(self) -> None:
-        """Have the next blocks made, in order, by a thread that works while this one waits for the device."""
+        """Have the thread make the next blocks, in order, while this one waits for the device."""
         while self._ahead and self._asked < min(self._count, self._given + self._chunk):
             start = self._asked
             self._asked = min(start + self._block, self._count)
-            self._waiting.append(self._ahead.submit(self._make_aside, slice(start, self._asked)))
+            self._waiting.append(self._ahead.submit(self._make_in_thread, slice(start, self._asked)))
 
-    def _make_aside(self, some: slice) -> Prepared[State]:
+    def _make_in_thread(self, rows: slice) -> Prepared[State]:
         with torch.no_grad(), torch.cuda.stream(self._stream):  # neither is inherited from the other thread
-            return Prepared(self._enter(some), self._stream.record_event() if self._stream else None)
+            return Prepared(self._begin(rows), self._stream.record_event() if self._stream else None)
 
     def _arrived(self, block: Prepared[State]) -> State:
-        """Ready for the stream of the work, which keeps its memory from being given away before it has used it."""
+        """Order the block before the steps' stream, and keep its memory until that stream has used it."""
         if self._stream and block.ready:
             work = torch.cuda.current_stream(self._stream.device)
             work.wait_event(block.ready)
@@ -89,7 +94,7 @@ class Entrance(Generic[State]):
 
 @dataclass(frozen=True)
 class Prepared(Generic[State]):
-    """A block of images, and when a GPU has it."""
+    """A block of images, and the event after which a GPU has it."""
 
     state: State
     ready: torch.cuda.Event | None

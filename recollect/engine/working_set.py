@@ -1,4 +1,4 @@
-"""Running a solver in bounded memory: images stream through a working set."""
+"""Run a method in bounded memory: images stream through a working set, and each leaves when it has stopped."""
 
 from __future__ import annotations
 
@@ -11,61 +11,69 @@ from torch import Tensor
 
 from recollect.degradation import Degradation
 from recollect.devices.transfers import moved, on_host
-from recollect.engine.collect import Leaving
-from recollect.engine.prefetch import Entrance
-from recollect.engine.runtime import Ready
+from recollect.engine.collect import Collector
+from recollect.engine.prefetch import Prefetcher
+from recollect.engine.runtime import Runtime
 from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 
 @dataclass(frozen=True, eq=False)
-class InWork(Recovery):
-    """Images in work: recoveries that have not stopped yet, with their places in the set."""
+class Active(Recovery):
+    """Images in the working set: recoveries that have not stopped yet, with their positions in the whole set."""
 
     index: Tensor
 
     @classmethod
-    def begin(cls, y: Tensor, theta: Degradation | None, some: slice, device: torch.device) -> InWork:
-        """Images `some` of y on the device, with y as the first estimate and nothing done yet."""
-        index = torch.arange(*some.indices(len(y)), device=device)
-        nothing = torch.zeros_like(index)
+    def begin(cls, y: Tensor, theta: Degradation | None, rows: slice, device: torch.device) -> Active:
+        """Bring these rows of y to the device, with y as the first estimate and nothing done yet."""
+        index = torch.arange(*rows.indices(len(y)), device=device)
+        zeros = torch.zeros_like(index)
         theta = None if theta is None else theta.to(device)
-        return InWork(moved(y[some], device), theta, nothing, nothing, nothing + Stop.RUNNING, index)
+        return Active(moved(y[rows], device), theta, zeros, zeros, zeros + Stop.RUNNING, index)
 
 
-State = TypeVar("State", bound=InWork)
+State = TypeVar("State", bound=Active)
 
 
-def work_through(
+def run(
     count: int,
-    f: Ready,
-    enter: Callable[[slice], State],
+    f: Runtime,
+    begin: Callable[[slice], State],
     step: Callable[[State], State],
-    trace: Trace | None,
-    progress: Progress | None,
+    trace: Trace | None = None,
+    progress: Progress | None = None,
 ) -> Recovery:
-    """Step images until each has stopped, at most `f.chunk` in work: finished ones go home, others come in."""
+    """Step images until each has stopped, at most `f.chunk` at a time: finished ones leave, others enter."""
     done = 0
     active: State | None = None
-    leaving: Leaving[Recovery] = Leaving(count, f.device, f.chunk, f.home)
-    with leaving, Entrance(count, f.chunk, enter, ahead=f.device.type == "cuda", device=f.device) as entrance:
+    collector: Collector[Recovery] = Collector(count, f.device, f.chunk, f.home)
+    with collector, Prefetcher(count, f.chunk, begin, ahead=f.device.type == "cuda", device=f.device) as prefetcher:
         while done < count:
-            newcomers = entrance.take(f.chunk - (len(active) if active else 0))
-            active = type(newcomers[0]).join([*([active] if active else []), *newcomers]) if newcomers else active
-            assert active is not None
+            active = _join(active, prefetcher.take(f.chunk - (len(active) if active else 0)))
             active = step(active)
             if trace:
                 trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
             running = on_host(active.stop) == Stop.RUNNING  # here the host waits for the device
             if running.all():
                 continue
-            gone = active[_places(~running, f.device)] if running.any() else active
-            leaving.put(gone.index, Recovery(**{r.name: getattr(gone, r.name) for r in fields(Recovery)}))
-            done += len(gone)
-            active = active[_places(running, f.device)] if running.any() else None
+            stopped = active[_positions(~running, f.device)] if running.any() else active
+            collector.put(stopped.index, _recovery(stopped))
+            done += len(stopped)
+            active = active[_positions(running, f.device)] if running.any() else None
             if progress:
                 progress(done, count)
-        return leaving.all().to(f.home)
+        return collector.all().to(f.home)
 
 
-def _places(flags: Tensor, device: torch.device) -> Tensor:
+def _join(active: State | None, newcomers: list[State]) -> State:
+    batches = [*([active] if active else []), *newcomers]
+    return type(batches[0]).join(batches)
+
+
+def _recovery(stopped: Active) -> Recovery:
+    """Drop what a method carries beside the result."""
+    return Recovery(**{field.name: getattr(stopped, field.name) for field in fields(Recovery)})
+
+
+def _positions(flags: Tensor, device: torch.device) -> Tensor:
     return moved(flags.nonzero()[:, 0], device)

@@ -1,11 +1,12 @@
 """Methods that estimate an image from its damaged form; none sees the truth unless it is handed in."""
 
-from recollect.methods.admm import KnownMask, KnownMaskLong, admm
+from recollect.methods.admm import admm
 from recollect.methods.base import Method
 from recollect.methods.biharmonic import Biharmonic
 from recollect.methods.blind import Blind
 from recollect.methods.ddnm import DDNM
 from recollect.methods.iterate import Iterate
+from recollect.methods.known_mask import KnownMask, KnownMaskLong
 from recollect.methods.refined import Refined
 from recollect.methods.zero_rule import ZeroRule
 from recollect.registry import Registry

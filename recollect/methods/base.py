@@ -1,16 +1,27 @@
-"""What every method is: hyperparameters as fields, and what it says of itself."""
+"""What every method is: hyperparameters as fields, what it says of itself, and the one call that runs it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, ClassVar, Self
+
+from torch import Tensor
+
+from recollect.degradation import Degradation, Erasure
+from recollect.engine import Active, Autoencoder, Runtime, prepare, run
+from recollect.engine.runtime import check_damaged
+from recollect.errors import InputError
+from recollect.recovery import Progress, Recovery, Trace
 
 
 class Method:
     """Estimate images from their damaged form: `method(f, y)`, or `method(f, y, truth)` where it knows the truth.
 
     A method is a frozen dataclass whose fields are its hyperparameters. The class variables say everything that the
-    command line's help, audits, tables, figures and the report need to know of it.
+    command line's help, audits, tables, figures and the report need to know of it. A subclass implements `begin` and
+    `step`; the engine streams images through them.
     """
 
     name: ClassVar[str] = ""
@@ -47,3 +58,50 @@ class Method:
     def for_audit(cls, **settings: Any) -> Self:
         """Build the method from an audit's settings (gamma, start, paste, seed, prior); it takes those that it has."""
         return cls(**{name: value for name, value in settings.items() if cls.takes(name)})
+
+    def __call__(
+        self,
+        f: Autoencoder | None,
+        y: Tensor,
+        truth: Degradation | None = None,
+        *,
+        chunk: int | None = None,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+    ) -> Recovery:
+        """Recover the images behind y, at most `chunk` at a time; the truth is read only by methods that know it."""
+        check_damaged(y)
+        known = self._check_truth(truth).expand(y) if self.knows_truth else None
+        with self.prepared(f, y, chunk) as runtime:
+            return self.recover(runtime, y, known, trace, progress)
+
+    @contextmanager
+    def prepared(self, f: Autoencoder | None, y: Tensor, chunk: int | None) -> Iterator[Runtime]:
+        """Prepare the network that this method calls: by default the audited model."""
+        with prepare(f, y, chunk) as runtime:  # type: ignore[arg-type]  # None is refused there in a sentence
+            yield runtime
+
+    def recover(
+        self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
+    ) -> Recovery:
+        """Stream all images through `begin` and `step`."""
+        return run(len(y), f, lambda rows: self.begin(f, y, truth, rows), lambda b: self.step(f, b), trace, progress)
+
+    def begin(self, f: Runtime, y: Tensor, truth: Degradation | None, rows: slice) -> Active:
+        """Make the state of these rows of y before the first step, on the device of f."""
+        return Active.begin(y, None if truth is None else truth[rows], rows, f.device)
+
+    def step(self, f: Runtime, batch: Any) -> Any:
+        """Move a batch on by one round, and say which of its images have stopped."""
+        raise NotImplementedError
+
+    def _check_truth(self, truth: Degradation | None) -> Degradation:
+        if not isinstance(truth, Degradation):
+            raise InputError(
+                f"{self.name} is told the true degradation, one like Erasure, not a {type(truth).__name__}."
+            )
+        if self.only_erasures and not isinstance(truth, Erasure):
+            raise InputError(
+                f"{self.name} restores erased pixels: the truth is an Erasure, not a {type(truth).__name__}."
+            )
+        return truth

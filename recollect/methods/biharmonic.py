@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from recollect.degradation import Erasure
-from recollect.engine.runtime import Autoencoder, check_observation
-from recollect.errors import InputError
+from recollect.engine import Active, Autoencoder, Runtime, prepare
 from recollect.image_values import all_finite, per_image
 from recollect.methods.base import Method
-from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
+from recollect.recovery import Stop
 
 
 @dataclass(frozen=True)
@@ -33,34 +34,28 @@ class Biharmonic(Method):
     colour: ClassVar[str | None] = "brown"
     order: ClassVar[int] = 8
 
-    def __call__(
-        self,
-        f: Autoencoder | None,  # noqa: ARG002  # like every method's, but never called
-        y: Tensor,
-        truth: Erasure,
-        *,
-        chunk: int | None = None,  # noqa: ARG002  # images are filled in one by one
-        trace: Trace | None = None,
-        progress: Progress | None = None,
-    ) -> Recovery:
-        check_observation(y)
-        if not isinstance(truth, Erasure):
-            raise InputError(
-                f"biharmonic fills in erased pixels: the truth is an Erasure, not a {type(truth).__name__}."
-            )
-        truth = truth.expand(y)
-        x = torch.empty(y.shape, dtype=y.dtype)
-        for i, (image, keep) in enumerate(zip(y.detach().cpu(), truth.keep.cpu(), strict=True)):
-            x[i] = surface(image, keep)
-            if progress:
-                progress(i + 1, len(y))
-        x = x.to(y.device)
+    @contextmanager
+    def prepared(self, f: Autoencoder | None, y: Tensor, chunk: int | None) -> Iterator[Runtime]:
+        with prepare(_unused, y, 1, accelerated=False) as runtime:  # images are filled in one by one
+            yield runtime
+
+    def step(self, f: Runtime, batch: Active) -> Active:
+        y, truth = batch.estimate, batch.degradation
+        assert isinstance(truth, Erasure)
+        surfaces = [surface(image, keep) for image, keep in zip(y.cpu(), truth.keep.cpu(), strict=True)]
+        x = torch.stack(surfaces).to(f.device)
         finite = all_finite(x)
-        estimate = truth.paste(torch.where(per_image(finite, x), x, y.detach()), y.detach())
-        once = torch.ones(len(y), dtype=torch.int64, device=y.device)
-        if trace:
-            trace(Snapshot(torch.arange(len(y)), once, estimate, truth))
-        return Recovery(estimate, truth, once, torch.zeros_like(once), torch.where(finite, Stop.DONE, Stop.DIVERGED))
+        return replace(
+            batch,
+            estimate=truth.paste(torch.where(per_image(finite, x), x, y), y),
+            rounds=batch.rounds + 1,
+            stop=torch.where(finite, Stop.DONE, Stop.DIVERGED),
+        )
+
+
+def _unused(x: Tensor) -> Tensor:
+    """The network of a method that calls none."""
+    return x
 
 
 def surface(image: Tensor, keep: Tensor) -> Tensor:

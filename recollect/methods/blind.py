@@ -9,22 +9,20 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Degradation, Start, half_kept
-from recollect.devices.transfers import moved
-from recollect.engine.runtime import Autoencoder, ready
-from recollect.engine.working_set import InWork, work_through
+from recollect.engine import Active, Runtime
 from recollect.errors import InputError
 from recollect.image_values import all_finite, mean_square, per_image
-from recollect.methods.admm import Solver, check_admm
+from recollect.methods.admm import check_admm, solve
 from recollect.methods.base import Method
-from recollect.recovery import Progress, Recovery, Stop, Trace
+from recollect.recovery import Stop
 
 CALM = 1e-9  # successive estimates closer than this (MSE) ...
 CALM_ROUNDS = 3  # ... this many times running: the paper's stopping rule
 
 
 @dataclass(frozen=True, eq=False)
-class _InWork(InWork):
-    """The degradation estimate is the whole state carried from round to round; the rest decides when to stop."""
+class BlindBatch(Active):
+    """The degradation estimate is all that rounds carry over; the rest decides when to stop."""
 
     y: Tensor
     calm: Tensor  # rounds running with a change below CALM
@@ -61,41 +59,23 @@ class Blind(Method):
         if not isinstance(self.limit, int) or self.limit < 1:
             raise InputError(f"The limit is a number of rounds, 1 or more; got {self.limit}.")
 
-    def __call__(
-        self,
-        f: Autoencoder,
-        y: Tensor,
-        *,
-        chunk: int | None = None,
-        trace: Trace | None = None,
-        progress: Progress | None = None,
-        limits: Tensor | None = None,
-    ) -> Recovery:
-        """`limits` are the rounds of each image, where these differ: none above `limit`."""
-        with ready(f, y, chunk) as f:
-            solve = Solver(f, self.gamma, self.steps)
-            most = torch.full((len(y),), self.limit, device=f.device) if limits is None else moved(limits, f.device)
-
-            def enter(some: slice) -> _InWork:
-                return self._begin(y, some, most[some], f.device)
-
-            return work_through(len(y), f, enter, lambda batch: self._round(solve, batch), trace, progress)
-
-    def _begin(self, y: Tensor, some: slice, limits: Tensor, device: torch.device) -> _InWork:
-        start = self.start(y[some])
+    def begin(self, f: Runtime, y: Tensor, truth: Degradation | None, rows: slice) -> BlindBatch:
+        start = self.start(y[rows])
         if not isinstance(start, Degradation):
             raise InputError(f"start(y) gives a degradation like Erasure, not a {type(start).__name__}.")
-        images = InWork.begin(y, start.expand(y[some]), some, device)
-        seen = torch.zeros(len(images), self.limit + 1, dtype=torch.int64, device=device)
-        assert images.degradation is not None
-        seen[:, 0] = images.degradation.fingerprint()
-        calm = torch.zeros_like(images.index)
-        return _InWork(**vars(images), y=images.estimate, calm=calm, seen=seen, limit=limits)
+        batch = Active.begin(y, start.expand(y[rows]), rows, f.device)
+        assert batch.degradation is not None
+        seen = torch.zeros(len(batch), self.limit + 1, dtype=torch.int64, device=f.device)
+        seen[:, 0] = batch.degradation.fingerprint()
+        limits = torch.full_like(batch.index, self.limit)
+        calm = torch.zeros_like(batch.index)
+        return BlindBatch(**vars(batch), y=batch.estimate, calm=calm, seen=seen, limit=limits)
 
-    def _round(self, solve: Solver, batch: _InWork) -> _InWork:
+    def step(self, f: Runtime, batch: BlindBatch) -> BlindBatch:
+        """One round: ADMM with the current degradation estimate, then a refit of that estimate."""
         y, theta = batch.y, batch.degradation
         assert theta is not None
-        x = solve(y, theta)
+        x = solve(f, y, theta, gamma=self.gamma, steps=self.steps)
         finite = all_finite(x)
         x = torch.where(per_image(finite, x), x, batch.estimate)
         theta = theta.refit(x, y)
@@ -107,7 +87,7 @@ class Blind(Method):
         stop, seen = self._why_stop(batch, theta.fingerprint())
         return replace(batch, stop=torch.where(finite, stop, Stop.DIVERGED), seen=seen)
 
-    def _why_stop(self, batch: _InWork, fingerprint: Tensor) -> tuple[Tensor, Tensor]:
+    def _why_stop(self, batch: BlindBatch, fingerprint: Tensor) -> tuple[Tensor, Tensor]:
         """An estimate equal to the last repeats for ever: converged. One equal to an earlier one: a cycle ..."""
         rounds = batch.rounds[:, None]
         earlier = torch.arange(batch.seen.shape[1], device=rounds.device) < rounds

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol, Self
@@ -13,13 +14,12 @@ from torch import Tensor
 
 from recollect.degradation import Erasure
 from recollect.devices.precision import weights_of
-from recollect.engine.runtime import Autoencoder, check_observation, ready
-from recollect.engine.working_set import InWork, work_through
+from recollect.engine import Active, Autoencoder, Runtime, prepare
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.image_values import all_finite, per_image
 from recollect.methods.base import Method
 from recollect.methods.resizing import Resizing
-from recollect.recovery import Progress, Recovery, Stop, Trace
+from recollect.recovery import Stop
 from recollect.seeding import own_draws
 
 SPACINGS = ("even", "quadratic")
@@ -131,31 +131,16 @@ class DDNM(Method):
     def for_audit(cls, **settings: Any) -> Self:
         return super().for_audit(**{**STRONGEST, **settings})
 
-    def __call__(
-        self,
-        f: Autoencoder | None,  # noqa: ARG002  # like every method's, but never called: that is its point
-        y: Tensor,
-        truth: Erasure,
-        *,
-        chunk: int | None = None,
-        trace: Trace | None = None,
-        progress: Progress | None = None,
-    ) -> Recovery:
-        check_observation(y)
-        if not isinstance(truth, Erasure):
-            raise InputError(f"DDNM restores erased pixels, so the truth is an Erasure, not a {type(truth).__name__}.")
+    @contextmanager
+    def prepared(self, f: Autoencoder | None, y: Tensor, chunk: int | None) -> Iterator[Runtime]:
+        """Prepare the prior; the autoencoder is never called, which is the point of this method."""
         self.check_shape(*y.shape[1:])
         if self._blank(y).dtype not in (torch.float32, torch.float64):
             raise InputError(f"The prior computes in {self._blank(y).dtype}; take it in full precision: prior.float().")
-        truth = truth.expand(y)
-        with ready(partial(self.prior, t=0), self._blank(y), chunk, kernels=False) as e:  # e is not what is called
+        with prepare(partial(self.prior, t=0), self._blank(y), chunk, accelerated=False) as runtime:
+            yield runtime
 
-            def enter(some: slice) -> InWork:
-                return InWork.begin(y, truth[some], some, e.device)
-
-            return work_through(len(y), e, enter, self._solve, trace, progress)
-
-    def _solve(self, batch: InWork) -> InWork:
+    def step(self, f: Runtime, batch: Active) -> Active:
         y, truth = batch.estimate, batch.degradation
         assert isinstance(truth, Erasure)
         known = (2 * y - 1).to(self._blank(y).dtype)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from recollect.engine.runtime import Autoencoder, Ready, ready
-from recollect.engine.working_set import InWork, work_through
+from recollect.degradation import Degradation
+from recollect.engine import Active, Runtime, run
 from recollect.errors import InputError, is_number
 from recollect.image_values import all_finite, mean_square, per_image
 from recollect.methods.base import Method
@@ -41,30 +41,20 @@ class Iterate(Method):
         if not isinstance(self.limit, int) or self.limit < 1:
             raise InputError(f"The limit is a number of steps, 1 or more; got {self.limit}.")
 
-    def __call__(
-        self,
-        f: Autoencoder,
-        y: Tensor,
-        *,
-        chunk: int | None = None,
-        trace: Trace | None = None,
-        progress: Progress | None = None,
+    def recover(
+        self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
-        with ready(f, y, chunk) as f:
+        count = steps_between_checks(f.device, trace)
 
-            def enter(some: slice) -> InWork:
-                return InWork.begin(y, None, some, f.device)
+        def steps(batch: Active) -> Active:
+            for _ in range(count):
+                batch = self.step(f, batch)
+            return batch
 
-            count = steps_between_looks(f.device, trace)
-            return work_through(len(y), f, enter, lambda batch: self._steps(f, batch, count), trace, progress)
+        return run(len(y), f, lambda rows: self.begin(f, y, truth, rows), steps, trace, progress)
 
-    def _steps(self, f: Ready, batch: InWork, count: int) -> InWork:
-        for _ in range(count):
-            batch = self._step(f, batch)
-        return batch
-
-    def _step(self, f: Ready, batch: InWork) -> InWork:
-        """One application; an image that has stopped stays as it is, whatever the others need."""
+    def step(self, f: Runtime, batch: Active) -> Active:
+        """Apply f once; an image that has stopped stays as it is while others go on."""
         x = f(batch.estimate.clone())  # a copy, for networks that work in place
         going, finite = batch.stop == Stop.RUNNING, all_finite(x)
         steps = batch.steps + going
@@ -81,6 +71,6 @@ class Iterate(Method):
         )
 
 
-def steps_between_looks(device: torch.device, trace: Trace | None) -> int:
-    """On a GPU some steps are queued before the host waits to see who has stopped; a trace sees every step."""
+def steps_between_checks(device: torch.device, trace: Trace | None) -> int:
+    """Queue several steps on a GPU before the host waits to see which images stopped; a trace sees every step."""
     return QUEUED if device.type == "cuda" and trace is None else 1

@@ -9,43 +9,39 @@ from torch import Tensor
 
 from recollect.degradation import Degradation
 from recollect.devices.transfers import moved
-from recollect.engine.runtime import Autoencoder, Ready, ready
-from recollect.engine.working_set import InWork, work_through
+from recollect.engine import Active, Runtime, run
 from recollect.image_values import all_finite, mean_square, per_image
 from recollect.recovery import Recovery, Stop
 
-LOOK = 10  # steps between two looks at whether an image is at rest
+CHECK_EVERY = 10  # steps, after which images at rest leave
 REST = 1e-12  # |xi - v|^2 over the image's values; float32 leaves about 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class _InWork(InWork):
+class PolishBatch(Active):
     y: Tensor
     v: Tensor
     u: Tensor
     limit: Tensor  # steps, of each image
 
 
-def polish(
-    f: Autoencoder, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limits: Tensor, chunk: int | None = None
-) -> Recovery:
-    """From v = x and u = 0: at most `limits` steps, one or more for each image."""
-    with ready(f, y, chunk) as f:
+def polish(f: Runtime, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limits: Tensor) -> Recovery:
+    """Run ADMM on from v = x and u = 0: at most `limits` steps, one or more for each image."""
 
-        def enter(some: slice) -> _InWork:
-            begun = InWork.begin(y, theta[some], some, f.device)
-            v, u, limit = moved(x[some], f.device), torch.zeros_like(begun.estimate), moved(limits[some], f.device)
-            return _InWork(**vars(replace(begun, estimate=v)), y=begun.estimate, v=v, u=u, limit=limit)
+    def begin(rows: slice) -> PolishBatch:
+        batch = Active.begin(y, theta[rows], rows, f.device)
+        v, u, limit = moved(x[rows], f.device), torch.zeros_like(batch.estimate), moved(limits[rows], f.device)
+        return PolishBatch(**vars(replace(batch, estimate=v)), y=batch.estimate, v=v, u=u, limit=limit)
 
-        return work_through(len(y), f, enter, lambda batch: _steps(f, batch, gamma), None, None)
+    return run(len(y), f, begin, lambda batch: _steps(f, batch, gamma))
 
 
-def _steps(f: Ready, batch: _InWork, gamma: float) -> _InWork:
+def _steps(f: Runtime, batch: PolishBatch, gamma: float) -> PolishBatch:
     y, v, u, theta = batch.y, batch.v, batch.u, batch.degradation
     assert theta is not None
-    left, xi = (batch.limit - batch.steps).clamp(max=LOOK), v
+    left, xi = (batch.limit - batch.steps).clamp(max=CHECK_EVERY), v
     for number in range(int(left.max())):
-        going = per_image(number < left, y)  # an image's last look may be shorter than those of others beside it
+        going = per_image(number < left, y)  # the limit of one image may come before that of others beside it
         xi = torch.where(going, theta.prox(v - u, y, gamma), xi)
         v = torch.where(going, f(xi + u), v)
         u = u + xi - v

@@ -8,13 +8,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from recollect.degradation import Erasure, Start, all_erased, half_kept, odd_ones_kept, patches_kept
+from recollect.degradation import Degradation, Erasure, Start, all_erased, half_kept, odd_ones_kept, patches_kept
 from recollect.devices.transfers import moved
-from recollect.engine.runtime import Autoencoder, ready
+from recollect.engine import Runtime
 from recollect.errors import InputError, is_whole
 from recollect.image_values import mean_square
 from recollect.methods.base import Method
-from recollect.methods.blind import Blind
+from recollect.methods.blind import Blind, BlindBatch
 from recollect.methods.polish import polish
 from recollect.per_image import PerImage
 from recollect.recovery import Progress, Recovery, Snapshot, Trace
@@ -30,7 +30,7 @@ TOGETHER = 256  # images whose starts are compared at once
 class _Answer(PerImage):
     """What was found for each image, how far the model moves it, and how far what it makes of it is from y."""
 
-    found: Recovery
+    recovery: Recovery
     moved: Tensor
     apart: Tensor
 
@@ -47,9 +47,9 @@ class _Answer(PerImage):
         order = torch.arange(len(self), device=places.device)
         order[places[better]] = len(self) + torch.nonzero(better)[:, 0]
         best = _Answer.join([self, other])[order]
-        mine, new = self.found, other.found
+        mine, new = self.recovery, other.recovery
         rounds, steps = mine.rounds.index_add(0, places, new.rounds), mine.steps.index_add(0, places, new.steps)
-        return replace(best, found=replace(best.found, rounds=rounds, steps=steps))
+        return replace(best, recovery=replace(best.recovery, rounds=rounds, steps=steps))
 
 
 @dataclass(frozen=True)
@@ -90,93 +90,94 @@ class Refined(Method):
         if not is_whole(self.polish_steps, 1):
             raise InputError(f"At least one polishing step is needed, got {self.polish_steps!r}.")
 
-    @torch.no_grad()
-    def __call__(
-        self,
-        f: Autoencoder,
-        y: Tensor,
-        *,
-        chunk: int | None = None,
-        trace: Trace | None = None,
-        progress: Progress | None = None,
+    def recover(
+        self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
-        blind = Blind(self.gamma, self.steps, self.limit, self.start)(f, y, chunk=chunk, trace=trace)
-        best, most = self._judged(f, y, _plausible(blind, y), chunk), PRICE * blind.steps
+        blind = Blind(self.gamma, self.steps, self.limit, self.start).recover(f, y, truth, trace, None)
+        best, most = self._judged(f, y, _plausible(blind, y)), PRICE * blind.steps
         if progress:
             progress(int(best.explained.sum()), len(y))
-        if isinstance(best.found.degradation, Erasure):
+        if isinstance(best.recovery.degradation, Erasure):
             few = torch.where(best.explained, 0, self.steps // 2)  # which can save a restart
-            best = self._polished(f, y, best, few, most, chunk)
-            best = self._restarted(f, y, best, most, chunk, trace)
-        best = self._polished(f, y, best, torch.full_like(most, self.polish_steps), most, chunk)
-        chosen = replace(best.found, rounds=best.found.rounds + 1)  # the choice is the last round
+            best = self._polished(f, y, best, few, most)
+            best = self._restarted(f, y, best, most, trace)
+        best = self._polished(f, y, best, torch.full_like(most, self.polish_steps), most)
+        chosen = replace(best.recovery, rounds=best.recovery.rounds + 1)  # the choice is the last round
         if trace:
             trace(Snapshot(torch.arange(len(y)), chosen.rounds, chosen.estimate, chosen.degradation))
         if progress:
             progress(len(y), len(y))
         return chosen
 
-    def _restarted(
-        self, f: Autoencoder, y: Tensor, best: _Answer, most: Tensor, chunk: int | None, trace: Trace | None
-    ) -> _Answer:
-        """Other starts for images that are not explained, as many rounds as are left of `most` steps."""
+    def _restarted(self, f: Runtime, y: Tensor, best: _Answer, most: Tensor, trace: Trace | None) -> _Answer:
+        """Try other starts for images that are not explained, as many rounds as are left of `most` steps."""
         tried: list[Tensor] = []
         for start in self.restarts:
-            begun = torch.cat([start(some).fingerprint() for some in y.split(TOGETHER)])
-            rounds = ((most - best.found.steps - JUDGING) // self.steps).clamp(max=self.restart_rounds)
+            begun = torch.cat([start(part).fingerprint() for part in y.split(TOGETHER)])
+            rounds = ((most - best.recovery.steps - JUDGING) // self.steps).clamp(max=self.restart_rounds)
             no_use = torch.stack([best.explained, rounds < 1, *(begun == earlier for earlier in tried)]).any(0)
             tried.append(begun)
             if len(left := torch.nonzero(~no_use)[:, 0]):
-                watch = _carried_on(trace, left, best.found.rounds) if trace else None
-                again = Blind(self.gamma, self.steps, self.restart_rounds, start)
-                found = again(f, y[left], chunk=chunk, trace=watch, limits=rounds[left])
-                other = self._judged(f, y[left], _plausible(found, y[left]), chunk)
+                watch = _continued(trace, left, best.recovery.rounds) if trace else None
+                again = Restart(self.gamma, self.steps, self.restart_rounds, start, rounds[left])
+                recovery = again.recover(f, y[left], None, watch, None)
+                other = self._judged(f, y[left], _plausible(recovery, y[left]))
                 best = best.or_else(left, other, other.misfit < best.misfit[left])
         return best
 
-    def _polished(
-        self, f: Autoencoder, y: Tensor, best: _Answer, limits: Tensor, most: Tensor, chunk: int | None
-    ) -> _Answer:
-        """The best answers carried on until they rest; to a y with noise they need no longer listen."""
-        limits = torch.minimum(limits, most - best.found.steps - JUDGING)
+    def _polished(self, f: Runtime, y: Tensor, best: _Answer, limits: Tensor, most: Tensor) -> _Answer:
+        """Carry the best answers on until they rest; a y with noise no longer counts."""
+        limits = torch.minimum(limits, most - best.recovery.steps - JUDGING)
         left = torch.nonzero(limits > 0)[:, 0]
         if not len(left):
             return best
-        begun = best.found[left]
+        begun = best.recovery[left]
         assert begun.degradation is not None
         theta = begun.degradation if self.paste else all_erased(y[left])  # with all erased v <- f(v)
-        rested = polish(f, y[left], begun.estimate, theta, gamma=self.gamma, limits=limits[left], chunk=chunk)
+        rested = polish(f, y[left], begun.estimate, theta, gamma=self.gamma, limits=limits[left])
         nothing = torch.zeros_like(rested.rounds)
-        other = self._judged(f, y[left], replace(rested, degradation=begun.degradation, rounds=nothing), chunk)
+        other = self._judged(f, y[left], replace(rested, degradation=begun.degradation, rounds=nothing))
         less = other.moved < best.moved[left] if self.paste else other.misfit < best.misfit[left]
         return best.or_else(left, other, less)
 
-    def _judged(self, f: Autoencoder, y: Tensor, found: Recovery, chunk: int | None) -> _Answer:
-        """With the kept values of y, where these are right, and a look at what the model makes of it."""
-        assert found.degradation is not None
-        x = found.degradation.paste(found.estimate, y) if self.paste else found.estimate
+    def _judged(self, f: Runtime, y: Tensor, recovery: Recovery) -> _Answer:
+        """Paste the kept values of y, where these are right, and measure what the model makes of the answer."""
+        assert recovery.degradation is not None
+        x = recovery.degradation.paste(recovery.estimate, y) if self.paste else recovery.estimate
         changes, apart = [], []
-        with ready(f, x, chunk) as f:
-            for part, seen in zip(x.split(f.chunk), y.split(f.chunk), strict=True):
-                output = moved(f(moved(part, f.device).clone()), x.device)
-                changes.append(mean_square(output - part))
-                apart.append((output - seen).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1))
-        distances = (torch.cat(some).nan_to_num(torch.inf) for some in (changes, apart))
-        return _Answer(replace(found, estimate=x, steps=found.steps + JUDGING), *distances)
+        for part, damaged in zip(x.split(f.chunk), y.split(f.chunk), strict=True):
+            output = moved(f(moved(part, f.device).clone()), x.device)
+            changes.append(mean_square(output - part))
+            apart.append((output - damaged).square().mean(1).clamp(max=FAR**2).flatten(1).mean(1))
+        distances = (torch.cat(parts).nan_to_num(torch.inf) for parts in (changes, apart))
+        return _Answer(replace(recovery, estimate=x, steps=recovery.steps + JUDGING), *distances)
 
 
-def _plausible(found: Recovery, y: Tensor) -> Recovery:
-    """Pixels are kept or erased in all their channels; whatever rule found the mask, it is an erasure."""
-    assert found.degradation is not None
-    theta = found.degradation.plausible_refit(found.estimate, y)
-    return replace(found, degradation=Erasure(theta.keep) if isinstance(theta, Erasure) else theta)
+@dataclass(frozen=True, eq=False)
+class Restart(Blind):
+    """`Blind` with a limit of rounds for each image."""
+
+    limits: Tensor | None = None
+
+    def begin(self, f: Runtime, y: Tensor, truth: Degradation | None, rows: slice) -> BlindBatch:
+        assert self.limits is not None
+        return replace(super().begin(f, y, truth, rows), limit=moved(self.limits[rows], f.device))
 
 
-def _carried_on(trace: Trace, left: Tensor, rounds: Tensor) -> Trace:
-    """The same trace for some of the images, whose rounds are counted on."""
+def _plausible(recovery: Recovery, y: Tensor) -> Recovery:
+    """A pixel is kept or erased in all its channels; whatever rule estimated the mask, it is an erasure."""
+    assert recovery.degradation is not None
+    theta = recovery.degradation.plausible_refit(recovery.estimate, y)
+    if isinstance(theta, Erasure):
+        theta = Erasure(theta.keep)
+    return replace(recovery, degradation=theta)
 
-    def watch(shot: Snapshot) -> None:
-        index = left.to(shot.index.device)[shot.index]
-        trace(replace(shot, index=index, round=shot.round + rounds.to(index.device)[index]))
+
+def _continued(trace: Trace, left: Tensor, rounds: Tensor) -> Trace:
+    """Trace some of the images, whose rounds are counted on."""
+
+    def watch(snapshot: Snapshot) -> None:
+        index = left.to(snapshot.index.device)[snapshot.index]
+        trace(replace(snapshot, index=index, round=snapshot.round + rounds.to(index.device)[index]))
 
     return watch

@@ -19,7 +19,7 @@ from recollect.auditing.pictures import save_arrays
 from recollect.degradation import Degradation, Observation
 from recollect.diffusion import can_open_priors
 from recollect.distributed.jobs import Budget, Shared, Task
-from recollect.engine.runtime import ENOUGH, products_of
+from recollect.engine import arithmetic_of
 from recollect.images import Images
 from recollect.paper.cells import GENERIC, Cell, Fit
 from recollect.paper.experiment import Experiment, Pictures
@@ -127,7 +127,7 @@ def _about(f: torch.nn.Module, train: Images, device: torch.device) -> dict[str,
     known = {
         "train_loss": float(f"{loss:.4g}"),
         "model": fingerprint(f, train),
-        "products": products_of(f, train[:ENOUGH].pixels),
+        "products": arithmetic_of(f, train.pixels),
     }
     return provenance(device, **known)
 

@@ -1,78 +1,79 @@
-"""Plots of what the audit itself worked out: membership and attractors."""
+"""Plots of the audit's own findings: membership and attractors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from recollect.report.numbers import decimals, power_of_ten
-from recollect.report.plots import Dot, Figure, Plot, Series, Tick, across, corners, share_ticks, upward
-from recollect.report.read import Audit
-from recollect.report.views import ANY, Results, slot_of
+from recollect.report.plots import Dot, Figure, Plot, Series, Tick, share_ticks, simplified, x_scale, y_scale
+from recollect.report.read import SavedAudit
+from recollect.report.views import Results
+
+SMALLEST_ERROR = 1e-16  # zero has no position on a logarithmic axis
 
 
-def roc_figure(audit: Audit, results: Results) -> Iterator[Figure]:
-    """Can the recovery error alone tell training images from others?"""
-    rows = [row for row in audit.table("membership") if row.get("roc")]
-    x, y = across(0, 1), upward(0, 1)
-    ticks = [Tick(x(v), f"{100 * v:.0f}%") for v in (0, 0.5, 1)]
-    methods = list(dict.fromkeys([*results.methods, *(str(row["method"]) for row in rows)]))
-    plots = []
-    for mask in sorted({str(row["mask"]) for row in rows}, key=lambda m: _place(results, m)):
-        series = []
-        for row in sorted((r for r in rows if str(r["mask"]) == mask), key=lambda r: -methods.index(str(r["method"]))):
-            method = str(row["method"])
-            points = [(x(float(a)), y(float(b))) for a, b in row["roc"]]
-            note = f"{decimals(row.get('auc'), 3)}, {_tpr(row.get('tpr_at_1_fpr'))}"
-            series.append(Series(method, slot_of(method, methods), False, corners(points), note=note))
-        name = ANY if mask == "any" else mask
-        plots.append(Plot(name, "controls taken for training", "found", ticks, share_ticks(y), series, diagonal=True))
+def membership_figures(audit: SavedAudit, results: Results) -> Iterator[Figure]:
+    """Draw the ROC curves of telling training images from unseen ones by the recovery error."""
+    rows = [row for row in audit.table("membership") if row["method"] in results.methods]
     caption = (
-        "Naming an image a training image when its recovery error is small enough: share of training images found "
-        "against share of controls falsely named. The diagonal is guessing. Below: the area under each curve, and "
-        "the share found when one control in a hundred is falsely named."
+        "An image whose recovery error is small enough is taken for a training image. Each curve shows the share of "
+        "training images identified against the share of unseen images mistaken for them. The diagonal is guessing. "
+        "Below each plot: the area under the curve, and the share identified at 1% mistaken unseen images."
     )
-    yield Figure("Does recovery tell training images from others?", caption, plots)
+    masks = [mask for mask in results.rows if any(row["mask"] == mask for row in rows)]
+    plots = [_roc_plot(mask, [row for row in rows if row["mask"] == mask], results) for mask in masks]
+    if plots:
+        yield Figure("Does the recovery error tell training images from unseen ones?", caption, plots)
 
 
-def _place(results: Results, mask: str) -> tuple[int, str]:
-    """Any mask first, then the masks in the page's order."""
-    order = ["any", ANY, *results.masks]
-    return (order.index(mask) if mask in order else len(order), mask)
-
-
-def attractor_figure(audit: Audit) -> Iterator[Figure]:
-    """Training images as fixed points: how far the network moves them, and whether it pulls towards them."""
-    names = ("fixed_point_error", "spectral_radius")
-    rows = [row for row in audit.table("attractors") if all(row.get(name) is not None for name in names)]
+def attractor_figures(audit: SavedAudit) -> Iterator[Figure]:
+    """Draw how far the network moves each training image, and whether it pulls towards the image."""
+    rows = [row for row in audit.table("attractors") if row["fixed_point_error"] is not None]
+    rows = [row for row in rows if row["spectral_radius"] is not None]
     if not rows:
         return
-    radii = [float(row["spectral_radius"]) for row in rows]
-    moved = [max(float(row["fixed_point_error"]), 1e-16) for row in rows]  # zero has no place on a logarithmic axis
-    low, high = _decades(moved)
-    x, y = across(0, max(1.25, *radii)), upward(10.0**low, 10.0**high, log=True)
-    dots = [
-        Dot(x(radius), y(error), bool(row.get("recovered")), str(row.get("id", "")))
-        for row, radius, error in zip(rows, radii, moved, strict=True)
-    ]
-    x_ticks = [Tick(x(v), f"{v:g}") for v in (0, 0.5, 1)]
-    y_ticks = [Tick(y(10.0**k), power_of_ten(k)) for k in (low, high)]
-    title = "training images, one dot each"
-    plot = Plot(
-        title, "spectral radius of the Jacobian", "MSE between x and f(x)", x_ticks, y_ticks, rule=x(1), dots=dots
-    )
     caption = (
-        "Left of the upright line (spectral radius below 1) and low down, the network pulls its surroundings towards "
-        "the image. Filled dots: recovered; rings: not."
+        "The network pulls its surroundings towards an image that is left of the upright line (spectral radius below "
+        "1) and low down. Filled dots are recovered images; rings are not recovered."
     )
-    yield Figure("Are training images attractors?", caption, [plot])
+    yield Figure("Are training images attractors?", caption, [_attractor_plot(rows)])
 
 
-def _decades(values: list[float]) -> tuple[int, int]:
-    low, high = int(np.floor(np.log10(min(values)))), int(np.ceil(np.log10(max(values))))
-    return low, max(high, low + 1)
+def _roc_plot(mask: str, rows: Sequence[dict[str, Any]], results: Results) -> Plot:
+    x, y = x_scale(0, 1), y_scale(0, 1)
+    series = []
+    for row in sorted(rows, key=lambda row: -results.methods.index(row["method"])):  # the first method is drawn on top
+        points = [(x(false_positives), y(true_positives)) for false_positives, true_positives in row["roc"]]
+        note = f"{decimals(row['auc'], 3)}, {row['tpr_at_1_fpr']:.1%}"
+        series.append(
+            Series(row["method"], results.colour(row["method"]), control=False, points=simplified(points), note=note)
+        )
+    ticks = [Tick(x(share), f"{share:.0%}") for share in (0, 0.5, 1)]
+    return Plot(mask, "unseen images mistaken", "identified", ticks, share_ticks(y), series, diagonal=True)
 
 
-def _tpr(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
+def _attractor_plot(rows: Sequence[dict[str, Any]]) -> Plot:
+    radii = [row["spectral_radius"] for row in rows]
+    errors = [max(row["fixed_point_error"], SMALLEST_ERROR) for row in rows]
+    lowest, highest = _decades(errors)
+    x, y = x_scale(0, max(1.25, *radii)), y_scale(10.0**lowest, 10.0**highest, log=True)
+    dots = [
+        Dot(x(radius), y(error), row["recovered"], row["id"])
+        for row, radius, error in zip(rows, radii, errors, strict=True)
+    ]
+    return Plot(
+        "training images, one dot each",
+        x_title="spectral radius of the Jacobian",
+        y_title="MSE between x and f(x)",
+        x_ticks=[Tick(x(radius), f"{radius:g}") for radius in (0, 0.5, 1)],
+        y_ticks=[Tick(y(10.0**exponent), power_of_ten(exponent)) for exponent in (lowest, highest)],
+        limit=x(1),
+        dots=dots,
+    )
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    lowest, highest = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return lowest, max(highest, lowest + 1)

@@ -1,109 +1,120 @@
-"""The pictures of the gallery, fitted into a budget of bytes."""
+"""The pictures of the gallery, within a budget of bytes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recollect.records import Record
-from recollect.report.read import Audit
-from recollect.report.sprites import Maker, Sheets, errors, masks, pictures
-from recollect.report.views import Results, View
+from recollect.report.read import Cell, SavedAudit
+from recollect.report.sprites import Draw, Sheets, errors, masks, pictures
+from recollect.report.views import SET_LABELS, Results, View
 
 GALLERY_BYTES = 11_000_000  # of PNG; base64 adds a third, and the page has to stay under 25 MB
-_KINDS: dict[str, Maker] = {"estimate": pictures, "error": errors, "mask": masks}
-_SHEET = {"estimate": "estimate", "error": "error", "mask": "found"}  # in the script `mask` is the mask's name
-_PROBE = 24  # pictures encoded to learn what all would take
+PROBE = 24  # pictures that are encoded to estimate the size of all
+PICTURES: dict[str, Draw] = {"estimate": pictures, "error": errors, "mask": masks}  # of one method
 
 
-def gallery_of(audit: Audit, results: Results, sheets: Sheets) -> dict[str, Any] | None:
-    """What the script needs to draw the gallery: sheets, and the outcome of each picture's image."""
+class Tiles(NamedTuple):
+    """Pictures of equal size, and how to draw them."""
+
+    pixels: np.ndarray
+    draw: Draw
+
+
+def build_gallery(
+    audit: SavedAudit, results: Results, sheets: Sheets, budget: int = GALLERY_BYTES
+) -> dict[str, Any] | None:
+    """Return what the script needs to draw the gallery: sheets, and the outcome of each picture's image."""
     view = results.views[0]  # of several checkpoints the one with the smallest train loss
-    arrays = {name: (tiles, make) for name, tiles, make in _sheets_wanted(audit, results)}
-    sets = [s for s in results.sets if f"original/{s}" in arrays]
+    tiles = {name: Tiles(audit.samples[name], draw) for name, draw in _names(results) if name in audit.samples}
+    sets = [name for name in results.sets if f"original/{name}" in tiles]
     if not sets:
         return None
-    step = _step(arrays)
-    numbers = {name: sheets.add(make(tiles[::step])) for name, (tiles, make) in arrays.items()}
-    height, width = arrays[f"original/{sets[0]}"][0].shape[1:3]
+    step = thinning(tiles, budget)
+    numbers = {name: sheets.add(draw(pixels[::step])) for name, (pixels, draw) in tiles.items()}
+    height, width = tiles[f"original/{sets[0]}"].pixels.shape[1:3]
     return {
         "height": height,
         "width": width,
         "view": view.label if len(results.views) > 1 else None,
         "step": step,
-        "sets": [_set(audit, results, view, s, numbers, step) for s in sets],
+        "sets": [_set(audit, results, view, name, numbers, step) for name in sets],
         "masks": results.masks,
         "methods": results.methods,
     }
 
 
-def sampling_words(audit: Audit, gallery: dict[str, Any]) -> str:
-    """The rule by which the images of the gallery were picked, in a sentence."""
-    parts = [f"{len(s['index'])} of {s['total']} {_set_words(s['name'])} images" for s in gallery["sets"]]
-    given = str(audit.facts.get("sampling") or "evenly spaced over each set")
-    words = f"Pictures are shown of {' and '.join(parts)}: {given.rstrip('.')}"
-    if gallery["step"] > 1:
-        words += f", of which one in {gallery['step']} is here, to keep this file small enough to mail"
-    return f"{words}. Rates count every image, shown or not."
-
-
-def _sheets_wanted(audit: Audit, results: Results) -> Iterator[tuple[str, np.ndarray, Maker]]:
-    """Names are built from the records' own, never taken apart: a mask's name may be a path with slashes."""
-    names: list[tuple[str, Maker]] = []
-    for s in results.sets:
-        names.append((f"original/{s}", pictures))
-        for mask in results.masks:
-            names.append((f"degraded/{s}/{mask}", pictures))
-            names += [(f"{k}/{s}/{mask}/{m}", make) for m in results.methods for k, make in _KINDS.items()]
-    yield from ((name, audit.samples[name], make) for name, make in names if name in audit.samples)
-
-
-def _step(arrays: dict[str, tuple[np.ndarray, Maker]]) -> int:
-    """Show every how-manieth picture, so that all sheets fit the budget; judged from a few of each."""
+def thinning(tiles: Mapping[str, Tiles], budget: int) -> int:
+    """Return n so that every n-th picture of all sheets fits the budget, judged from a few of each."""
     expected = 0.0
-    for tiles, make in arrays.values():
-        some = tiles[:: max(1, len(tiles) // _PROBE)]
-        expected += len(make(some).png) * len(tiles) / len(some)
-    return max(1, math.ceil(expected / GALLERY_BYTES))
+    for pixels, draw in tiles.values():
+        probe = pixels[:: max(1, len(pixels) // PROBE)]
+        expected += len(draw(probe).png) * len(pixels) / len(probe)
+    return max(1, math.ceil(expected / budget))
 
 
-def _set(audit: Audit, results: Results, view: View, name: str, numbers: dict[str, int], step: int) -> dict[str, Any]:
-    index = audit.samples.get(f"index/{name}", np.arange(len(audit.samples[f"original/{name}"])))[::step].tolist()
-    cells = []
-    for mask in results.masks:
-        for method in results.methods:
-            record = results.record(view, (name, mask, method))
-            if record is not None:
-                sheet = {_SHEET[k]: numbers.get(f"{k}/{name}/{mask}/{method}") for k in _KINDS}
-                outcome = _outcome(record, index)
-                if record.mask_iou is None:  # told the mask, or indifferent to it: nothing was found
-                    sheet["found"] = None
-                pool = view.pools[name, mask, method]
-                cells.append({"mask": mask, "method": method, "pool": pool, **sheet, **outcome})
-    ids = next((r.ids for m in results.methods for k in results.masks if (r := results.record(view, (name, k, m)))), [])
+def sampling_sentence(gallery: Mapping[str, Any]) -> str:
+    """Say which images the gallery shows."""
+    shown = [f"{len(group['index'])} of {group['total']} {group['label']} images" for group in gallery["sets"]]
+    sentence = f"The gallery shows {' and '.join(shown)}, evenly spaced over each set"
+    if gallery["step"] > 1:
+        sentence += f"; only one in {gallery['step']} of the sample is here, to keep this file small enough to mail"
+    return f"{sentence}. Rates count every image, shown or not."
+
+
+def _names(results: Results) -> Iterator[tuple[str, Draw]]:
+    """Build the names of arrays and never take one apart: a mask's name may be a path with slashes."""
+    for set_name in results.sets:
+        yield f"original/{set_name}", pictures
+        for mask in results.masks:
+            yield f"degraded/{set_name}/{mask}", pictures
+            for method in results.methods:
+                for kind, draw in PICTURES.items():
+                    yield f"{kind}/{set_name}/{mask}/{method}", draw
+
+
+def _set(
+    audit: SavedAudit, results: Results, view: View, set_name: str, numbers: Mapping[str, int], step: int
+) -> dict[str, Any]:
+    index = audit.samples[f"index/{set_name}"][::step].tolist()
+    cells = [Cell(set_name, mask, method) for mask in results.masks for method in results.methods]
+    records = {cell: record for cell in cells if (record := results.record(view, cell))}
+    ids = next(iter(records.values())).ids
     return {
-        "name": name,
+        "name": set_name,
+        "label": SET_LABELS[set_name],
         "total": len(ids),
         "index": index,
-        "ids": [ids[i] for i in index],
-        "original": numbers[f"original/{name}"],
-        "degraded": {mask: numbers.get(f"degraded/{name}/{mask}") for mask in results.masks},
-        "cells": cells,
+        "ids": [ids[position] for position in index],
+        "original": numbers[f"original/{set_name}"],
+        "degraded": {mask: numbers.get(f"degraded/{set_name}/{mask}") for mask in results.masks},
+        "cells": [_cell(cell, record, view.pools[cell], numbers, index) for cell, record in records.items()],
     }
 
 
-def _outcome(record: Record, index: list[int]) -> dict[str, Any]:
-    columns: dict[str, Any] = {
-        "rounds": record.rounds,
-        "stop": record.stop,
-        "accuracy": record.mask_accuracy,
-        "iou": record.mask_iou,
+def _cell(cell: Cell, record: Record, pool: int, numbers: Mapping[str, int], index: list[int]) -> dict[str, Any]:
+    """Return the sheets of one method's pictures, and how each image ended."""
+    sheets = {kind: numbers.get(f"{kind}/{cell.set}/{cell.mask}/{cell.method}") for kind in PICTURES}
+    return {
+        "mask": cell.mask,
+        "method": cell.method,
+        "pool": pool,
+        "estimate": sheets["estimate"],
+        "error": sheets["error"],
+        # A method that knows the mask, or ignores it, estimated none.
+        "estimated_mask": None if record.mask_iou is None else sheets["mask"],
+        "rounds": _picked(record.rounds, index),
+        "stop": _picked(record.stop, index),
+        "accuracy": _picked(record.mask_accuracy, index),
+        "iou": _picked(record.mask_iou, index),
     }
-    return {name: [values[i] for i in index] if values else None for name, values in columns.items()}
 
 
-def _set_words(name: str) -> str:
-    return {"train": "training"}.get(name, name)
+def _picked(values: list[Any] | None, index: list[int]) -> list[Any] | None:
+    if not values:
+        return None
+    return [values[position] for position in index]

@@ -1,4 +1,4 @@
-"""Geometry of the plots: data to places in a drawing; `plots.html` draws them and the style sheet colours them."""
+"""Geometry of the plots: from data to coordinates; `plots.html` draws them and the style sheet colours them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Scale:
-    """Data values onto a stretch of the drawing."""
+    """Map data values to coordinates of the drawing, and values beyond the ends to the ends."""
 
     low: float
     high: float
@@ -23,19 +23,21 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high = self._plain(self.low), self._plain(self.high)
-        share = (self._plain(value) - low) / (high - low)
+        low, high = self._linear(self.low), self._linear(self.high)
+        share = (self._linear(value) - low) / (high - low)
         return round(self.start + min(1.0, max(0.0, share)) * (self.stop - self.start), 1)
 
-    def _plain(self, value: float) -> float:
-        return math.log10(value) if self.log else value
+    def _linear(self, value: float) -> float:
+        if self.log:
+            return math.log10(value)
+        return value
 
 
-def across(low: float, high: float, *, log: bool = False) -> Scale:
+def x_scale(low: float, high: float, *, log: bool = False) -> Scale:
     return Scale(low, high, LEFT, RIGHT, log)
 
 
-def upward(low: float, high: float, *, log: bool = False) -> Scale:
+def y_scale(low: float, high: float, *, log: bool = False) -> Scale:
     return Scale(low, high, BOTTOM, TOP, log)
 
 
@@ -47,29 +49,29 @@ class Tick:
 
 @dataclass(frozen=True)
 class Series:
-    """One line: a method on one set. With `pools` it is live: the script moves its points with the threshold."""
+    """One line: a method on one set. The script moves points that have pools when the threshold changes."""
 
     name: str
-    slot: int  # colour and marker
+    colour: str  # a name in recollect.palette; the marker goes with it
     control: bool
     points: list[Point]
     markers: list[Point] = field(default_factory=list)
     pools: list[int] = field(default_factory=list)
     area: bool = False
-    note: str = ""  # said below the plot
+    note: str = ""  # text below the plot
 
     @property
     def path(self) -> str:
-        return path(self.points)
+        return "M" + "L".join(f"{x:g} {y:g}" for x, y in self.points)
 
     @property
-    def filled(self) -> str:
+    def filled_path(self) -> str:
         return f"{self.path}L{self.points[-1][0]:g} {BOTTOM:g}L{self.points[0][0]:g} {BOTTOM:g}Z"
 
 
 @dataclass(frozen=True)
-class Cut:
-    """The threshold as a line across the plot, on an axis in dB."""
+class ThresholdLine:
+    """The threshold as an upright line; the ends of the axis are in dB."""
 
     low: float
     high: float
@@ -92,15 +94,15 @@ class Plot:
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     series: list[Series] = field(default_factory=list)
-    cut: Cut | None = None
+    threshold: ThresholdLine | None = None
     diagonal: bool = False
-    rule: float | None = None  # an upright line that means something
+    limit: float | None = None  # an upright line at a value with a meaning
     dots: list[Dot] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Small plots side by side, one a mask, under one title."""
+    """Small plots side by side under one title, as a rule one a mask."""
 
     title: str
     caption: str
@@ -108,20 +110,15 @@ class Figure:
     view: int | None = None  # the number of the view it belongs to; None: shown always
 
 
-def path(points: Sequence[Point]) -> str:
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
-
-
-def steps(heights: Sequence[float], edges: Sequence[float], x: Scale, y: Scale) -> list[Point]:
-    """The outline of a histogram."""
+def histogram_outline(heights: Sequence[float], edges: Sequence[float], x: Scale, y: Scale) -> list[Point]:
     points = [(x(edges[0]), y(0))]
-    for height, left, right in zip(heights, edges, edges[1:], strict=False):
+    for height, left, right in zip(heights, edges[:-1], edges[1:], strict=True):
         points += [(x(left), y(height)), (x(right), y(height))]
-    return [*points, (x(edges[-1]), y(0))]
+    return simplified([*points, (x(edges[-1]), y(0))])
 
 
-def corners(points: Sequence[Point]) -> list[Point]:
-    """The same line without the points inside its straight runs."""
+def simplified(points: Sequence[Point]) -> list[Point]:
+    """Return the same line without the points inside its upright and level stretches."""
     kept: list[Point] = []
     for point in points:
         while len(kept) > 1 and _straight(kept[-2], kept[-1], point):

@@ -1,109 +1,151 @@
-"""What a report is made from: the folder of an audit, read and checked."""
+"""Read an audit's folder: audit.json, the records of its cells, pictures and rounds."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recollect.errors import InputError
+from recollect.palette import assign_colours
 from recollect.records import AUDIT_FORMAT, Record, read_json, read_records
-from recollect.scoring import Rate
+
+SETS = ("train", "control")
+
+
+class Cell(NamedTuple):
+    """One method on one set of images under one mask."""
+
+    set: str
+    mask: str
+    method: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Cell:
+        return cls(str(row["set"]), str(row["mask"]), str(row["method"]))
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """What the audit recorded of a method."""
+
+    name: str
+    summary: str
+    label: str
+    colour: str  # a name in recollect.palette
+    knows_truth: bool
+    sees_model: bool
+
+    @property
+    def is_attack(self) -> bool:
+        """Whether an attacker could run it on this model; the others are references."""
+        return self.sees_model and not self.knows_truth
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
-    """An audit's folder in memory; only the records have to be there, all else may be absent."""
+class SavedAudit:
+    """An audit's folder in memory. Without pictures or rounds the report leaves those sections out."""
 
     facts: Mapping[str, Any]  # audit.json
-    records: list[Record]
-    samples: Mapping[str, np.ndarray]
-    traces: Mapping[str, np.ndarray]
+    records: list[Record]  # in the audit's order
+    samples: Mapping[str, np.ndarray] = field(default_factory=dict)
+    traces: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def table(self, name: str) -> list[dict[str, Any]]:
-        """A list of rows in audit.json; empty where it is absent or null."""
+        """Return a list of rows in audit.json; empty where it is absent or null."""
         return self.facts.get(name) or []
 
     def block(self, name: str) -> dict[str, Any]:
-        """Named facts in audit.json; empty where they are absent or null."""
+        """Return named facts in audit.json; empty where they are absent or null."""
         return self.facts.get(name) or {}
 
+    def method_facts(self) -> dict[str, MethodFacts]:
+        """Describe the methods of the records, in the order of audit.json."""
+        recorded = self.block("methods")
+        used = {Cell.of(record.cell).method: None for record in self.records}  # a dict keeps the order of the records
+        names = [name for name in recorded if name in used]
+        names += [name for name in used if name not in recorded]
+        colours = assign_colours([recorded.get(name, {}).get("colour") for name in names])
+        return {
+            name: _method_facts(name, recorded.get(name, {}), colour)
+            for name, colour in zip(names, colours, strict=True)
+        }
 
-def read_audit(folder: str | Path) -> Audit:
+
+def read_audit(folder: str | Path) -> SavedAudit:
     folder = Path(folder)
     facts = read_json(folder / "audit.json")
     if not isinstance(facts, dict) or facts.get("format") != AUDIT_FORMAT:
-        raise InputError(f"{folder / 'audit.json'} is not an audit that this version of recollect can read.")
-    records = _current(read_records(folder / "cells"), facts)
+        raise InputError(
+            f"{folder / 'audit.json'} is not an audit that this version of recollect can read; run the audit again."
+        )
+    records = _listed_records(read_records(folder / "cells"), facts.get("cells") or [])
     if not records:
-        raise InputError(f"{folder / 'cells'} holds no records; there is nothing to report on.")
+        raise InputError(
+            f"{folder / 'cells'} holds no record of this audit, so there is nothing to report; run the audit again."
+        )
     for record in records:
         _check(record)
-    return Audit(facts, records, _arrays(folder / "samples.npz"), _arrays(folder / "traces.npz"))
+    return SavedAudit(facts, records, _arrays(folder / "samples.npz"), _arrays(folder / "traces.npz"))
 
 
-def disagreements(audit: Audit) -> Iterator[str]:
-    """Where audit.json says another count than the records do, in sentences: the files are then of two runs."""
-    cells = {_place(record.cell): record for record in audit.records}
-    if len(cells) < len(audit.records):
+def disagreements(audit: SavedAudit) -> Iterator[str]:
+    """Say where the summary in audit.json and the records differ: such files are of two audits."""
+    records = {Cell.of(record.cell): record for record in audit.records}
+    if len(records) < len(audit.records):
         return  # several checkpoints: the summary does not say which one it means
     for row in audit.table("summary"):
-        record = cells.get(_place(row))
-        where = f"{row.get('method')} on {row.get('set')} images, mask {row.get('mask')}"
+        cell = Cell.of(row)
+        where = f"{cell.method} on {cell.set} images, mask {cell.mask}"
+        record = records.get(cell)
         if record is None:
             yield f"The summary has a row for {where}, but there is no such record."
             continue
-        counted = {"accurate": record.score.accurate, "approximate": record.score.approximate}
-        for name, rate in counted.items():
-            if _count(row.get(name)) not in (None, rate):
+        for name, rate in (("accurate", record.score.accurate), ("approximate", record.score.approximate)):
+            if row[name]["count"] != rate.count or row[name]["total"] != rate.total:
                 yield f"The summary's {name} recoveries of {where} are not those of the records ({rate.count})."
 
 
-def _current(records: list[Record], facts: Mapping[str, Any]) -> list[Record]:
-    """The records of this audit: a folder used again with other settings still holds those of earlier runs."""
-    listed = facts.get("cells")
-    if listed:
-        return [record for record in records if record.key in listed]
-    means = {_place(row): row.get("mean_psnr") for row in facts.get("summary") or []}
-    chosen: dict[str, Record] = {}
-    for record in records:
-        name = str(sorted(record.cell.items(), key=str))
-        if name not in chosen or _mean_is(record, means.get(_place(record.cell))):
-            chosen[name] = record
-    return list(chosen.values())
+def _method_facts(name: str, recorded: Mapping[str, Any], colour: str) -> MethodFacts:
+    return MethodFacts(
+        name,
+        summary=recorded.get("summary", ""),
+        label=recorded.get("label") or name,
+        colour=colour,
+        knows_truth=recorded.get("knows_truth", False),
+        sees_model=recorded.get("sees_model", True),
+    )
 
 
-def _mean_is(record: Record, mean: float | None) -> bool:
-    psnr = record.score.psnr
-    finite = psnr[psnr.isfinite()]
-    return mean is not None and len(finite) > 0 and abs(float(finite.mean()) - mean) < 1e-9
+def _listed_records(records: Iterable[Record], keys: Iterable[str]) -> list[Record]:
+    """Take the audit's records in its own order."""
+    by_key = {record.key: record for record in records}
+    return [by_key[key] for key in keys if key in by_key]
 
 
 def _check(record: Record) -> None:
-    missing = {"set", "mask", "method"} - set(record.cell)
+    missing = set(Cell._fields) - set(record.cell)
     if missing:
-        raise InputError(f"The record {record.key} does not say its {', '.join(sorted(missing))}.")
+        raise InputError(f"The record {record.key} does not say its {', '.join(sorted(missing))}; run the audit again.")
+    if record.cell["set"] not in SETS:
+        raise InputError(
+            f"The record {record.key} is of the set {record.cell['set']!r}; an audit has the sets {' and '.join(SETS)}."
+        )
     if not record.mse or len(record.mse) != len(record.ids):
-        raise InputError(f"The record {record.key} has {len(record.mse)} errors for {len(record.ids)} images.")
-
-
-def _place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    return cell.get("set"), cell.get("mask"), cell.get("method")
-
-
-def _count(row: Mapping[str, Any] | None) -> Rate | None:
-    return Rate(row["count"], row["total"]) if row else None
+        raise InputError(
+            f"The record {record.key} has {len(record.mse)} errors for {len(record.ids)} images; run the audit again."
+        )
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     if not path.exists():
         return {}
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
-            return {name: packed[name] for name in packed.files}
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read: {error}") from None

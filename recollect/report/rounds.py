@@ -1,82 +1,85 @@
-"""The pictures of the rounds: estimates and masks as they came about, as sheets of frames."""
+"""The pictures of the rounds: how estimates and masks change, as sheets of frames."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from recollect.report.read import Audit
+from recollect.report.read import Cell, SavedAudit
 from recollect.report.sprites import Sheets, masks, pictures
 from recollect.report.views import Results
 
 ROUNDS_BYTES = 3_000_000
+FEWEST_FRAMES = 8
 
 
-def rounds_of(audit: Audit, results: Results, sheets: Sheets) -> dict[str, Any] | None:
-    """The estimates and masks round by round, as sheets of frames."""
-    arrays = audit.traces
-    images = sorted((name.removeprefix("original/") for name in arrays if name.startswith("original/")), key=_natural)
-    methods = [m for m in results.methods if any(f"estimate/{m}/{j}" in arrays for j in images)]
+def build_rounds(audit: SavedAudit, results: Results, sheets: Sheets) -> dict[str, Any] | None:
+    """Return what the script needs to show estimates and masks round by round."""
+    traces = audit.traces
+    images = sorted(int(name.removeprefix("original/")) for name in traces if name.startswith("original/"))
+    methods = [method for method in results.methods if any(f"estimate/{method}/{image}" in traces for image in images)]
     if not images or not methods:
         return None
-    strips = len(images) * len(methods)
-    most = max(8, _frames_that_fit(audit) // strips)
-    height, width = arrays[f"original/{images[0]}"].shape[:2]
+    most = max(FEWEST_FRAMES, _frames_in_budget(traces) // (len(images) * len(methods)))
+    height, width = traces[f"original/{images[0]}"].shape[:2]
     return {
         "height": height,
         "width": width,
-        "mask": audit.facts.get("trace_mask"),
-        "methods": methods,
-        "images": [_image_rounds(audit, results, j, methods, most, sheets) for j in images],
+        "mask": audit.facts["trace_mask"],
+        "images": [_image(audit, results, image, methods, most, sheets) for image in images],
     }
 
 
-def _image_rounds(
-    audit: Audit, results: Results, j: str, methods: list[str], most: int, sheets: Sheets
-) -> dict[str, Any]:
-    strips = []
-    for method in methods:
-        estimates = audit.traces.get(f"estimate/{method}/{j}")
-        if estimates is None or not len(estimates):
-            continue
-        kept = _kept_rounds(len(estimates), most)
-        found = audit.traces.get(f"mask/{method}/{j}")
-        strip: dict[str, Any] = {"method": method, "last": len(estimates), "rounds": [k + 1 for k in kept]}
-        strip["total"] = _rounds_taken(audit, results, method, j) or len(estimates)
-        strip["estimate"] = sheets.add(pictures(estimates[kept]))
-        strip["mask"] = None if found is None else sheets.add(masks(found[kept]))
-        strips.append(strip)
-    stills = {k: audit.traces.get(f"{k}/{j}") for k in ("original", "degraded")}
-    sheet = {k: None if a is None else sheets.add(pictures(a[None])) for k, a in stills.items()}
-    return {"name": _name(results, j), **sheet, "strips": strips}
-
-
-def _rounds_taken(audit: Audit, results: Results, method: str, j: str) -> int | None:
-    """How many rounds the method took by its record; the trace may hold only the first ones."""
-    place = ("train", str(audit.facts.get("trace_mask")), method)
-    record = results.record(results.views[0], place)
-    return record.rounds[int(j)] if record and j.isdigit() and int(j) < len(record.rounds) else None
-
-
-def _name(results: Results, j: str) -> str:
-    """The image's id, where the trace is named by its position in the training set."""
-    ids = next((r.ids for r in results.records if r.cell["set"] == "train"), [])
-    return ids[int(j)] if j.isdigit() and int(j) < len(ids) else j
-
-
-def _kept_rounds(count: int, most: int) -> list[int]:
-    """All rounds, or where they are too many the first ones densely and later ones ever more sparsely."""
+def kept_rounds(count: int, most: int) -> list[int]:
+    """Choose the rounds to show: all, or if there are too many the early ones densely and later ones sparsely."""
     if count <= most:
         return list(range(count))
-    return sorted({round(x) - 1 for x in np.geomspace(1, count, most)})
+    return sorted({round(number) - 1 for number in np.geomspace(1, count, most)})
 
 
-def _frames_that_fit(audit: Audit) -> int:
-    """How many rounds the budget holds in all, taking PNG to save nothing."""
-    frames = sum(len(a) for name, a in audit.traces.items() if name.startswith("estimate/"))
-    return int(ROUNDS_BYTES * frames / sum(a.nbytes for a in audit.traces.values()))
+def _image(
+    audit: SavedAudit, results: Results, image: int, methods: list[str], most: int, sheets: Sheets
+) -> dict[str, Any]:
+    """Describe one traced image; `image` is its position in the training set."""
+    training_ids = next(record.ids for record in results.records if record.cell["set"] == "train")
+    strips = [_strip(audit, results, image, method, most, sheets) for method in methods]
+    return {
+        "name": training_ids[image],
+        "original": sheets.add(pictures(audit.traces[f"original/{image}"][None])),
+        "degraded": sheets.add(pictures(audit.traces[f"degraded/{image}"][None])),
+        "strips": [strip for strip in strips if strip is not None],
+    }
 
 
-def _natural(name: str) -> tuple[int, str]:
-    return (int(name) if name.isdigit() else 10**9, name)
+def _strip(
+    audit: SavedAudit, results: Results, image: int, method: str, most: int, sheets: Sheets
+) -> dict[str, Any] | None:
+    """Return the frames of one method on one image; None if it was not traced."""
+    estimates = audit.traces.get(f"estimate/{method}/{image}")
+    if estimates is None:
+        return None
+    kept = kept_rounds(len(estimates), most)
+    strip: dict[str, Any] = {"method": method, "rounds": [number + 1 for number in kept], "mask": None}
+    strip["last"] = len(estimates)
+    strip["total"] = _rounds_taken(audit, results, method, image) or len(estimates)
+    strip["estimate"] = sheets.add(pictures(estimates[kept]))
+    mask_estimates = audit.traces.get(f"mask/{method}/{image}")
+    if mask_estimates is not None:
+        strip["mask"] = sheets.add(masks(mask_estimates[kept]))
+    return strip
+
+
+def _rounds_taken(audit: SavedAudit, results: Results, method: str, image: int) -> int | None:
+    """Read from the record how many rounds the method took; the trace may hold only the first ones."""
+    record = results.record(results.views[0], Cell("train", audit.facts["trace_mask"], method))
+    if record is None or not record.rounds:
+        return None
+    return record.rounds[image]
+
+
+def _frames_in_budget(traces: Mapping[str, np.ndarray]) -> int:
+    """Estimate how many frames the budget holds, as if PNG saved nothing."""
+    frames = sum(len(array) for name, array in traces.items() if name.startswith("estimate/"))
+    return int(ROUNDS_BYTES * frames / sum(array.nbytes for array in traces.values()))

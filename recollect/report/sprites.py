@@ -1,4 +1,4 @@
-"""Pictures as sprite sheets: thousands of small images in a few dozen PNG files, written into the page."""
+"""Sprite sheets: thousands of small pictures in a few dozen PNG files, written into the page."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageColor
 
 from recollect.errors import InputError
 
-_HEAT = ["000004", "3b0f70", "8c2981", "de4968", "fe9f6d", "fcfdbf"]  # dark to light, so that it also reads in grey
+HEAT = ("#000004", "#3b0f70", "#8c2981", "#de4968", "#fe9f6d", "#fcfdbf")  # from dark to light, so also legible in grey
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Equally sized tiles in reading order, as one PNG."""
+    """Tiles of equal size in reading order, as one PNG."""
 
     columns: int
     png: bytes
@@ -30,7 +30,7 @@ class Sheet:
 
 @dataclass
 class Sheets:
-    """All sheets of a page; a picture is named by the number of its sheet and its place there."""
+    """All sheets of a page; a picture is found by the number of its sheet and its position in it."""
 
     all: list[Sheet] = field(default_factory=list)
 
@@ -39,35 +39,39 @@ class Sheets:
         return len(self.all) - 1
 
 
-Maker = Callable[[np.ndarray], Sheet]
+Draw = Callable[[np.ndarray], Sheet]
 
 
 def pictures(tiles: np.ndarray) -> Sheet:
-    """Grey or colour pictures, value by value as they are."""
+    """Draw grey or colour pictures, value by value as they are."""
     grid, columns = _grid(tiles)
-    return Sheet(columns, _png(Image.fromarray(grid[..., 0] if grid.shape[-1] == 1 else grid)))
+    if grid.shape[-1] == 1:
+        grid = grid[..., 0]
+    return Sheet(columns, _png(Image.fromarray(grid)))
 
 
 def masks(tiles: np.ndarray) -> Sheet:
-    """Masks; one bit a pixel where they are black and white."""
+    """Draw masks, with one bit a pixel if they are black and white."""
     grid, columns = _grid(tiles)
     image = Image.fromarray(grid[..., 0])
-    two_levels = bool(np.isin(grid, (0, 255)).all())
-    return Sheet(columns, _png(image.convert("1", dither=Image.Dither.NONE) if two_levels else image))
+    if np.isin(grid, (0, 255)).all():
+        image = image.convert("1", dither=Image.Dither.NONE)
+    return Sheet(columns, _png(image))
 
 
 def errors(tiles: np.ndarray) -> Sheet:
-    """Error maps in one palette: black is no error, the lightest is 0.25 or more."""
+    """Draw error maps in the colours of HEAT: black is no error, the lightest is 0.25 or more."""
     grid, columns = _grid(tiles)
     image = Image.fromarray(grid[..., 0]).convert("P")
-    image.putpalette(_palette())
+    image.putpalette(_heat_palette())
     return Sheet(columns, _png(image))
 
 
 def _grid(tiles: np.ndarray) -> tuple[np.ndarray, int]:
     if tiles.dtype != np.uint8 or tiles.ndim not in (3, 4) or not len(tiles):
         raise InputError(f"Pictures are 8-bit, N x H x W (x C); got {tiles.dtype} of shape {tiles.shape}.")
-    tiles = tiles[..., None] if tiles.ndim == 3 else tiles
+    if tiles.ndim == 3:
+        tiles = tiles[..., None]
     count, height, width, channels = tiles.shape
     columns = math.ceil(math.sqrt(count))
     rows = math.ceil(count / columns)
@@ -83,8 +87,9 @@ def _png(image: Image.Image) -> bytes:
     return file.getvalue()
 
 
-def _palette() -> list[int]:
-    anchors = np.array([[int(c[i : i + 2], 16) for i in (0, 2, 4)] for c in _HEAT])
-    at = np.linspace(0, len(_HEAT) - 1, 256)
-    channels = [np.interp(at, range(len(_HEAT)), anchors[:, c]) for c in range(3)]
+def _heat_palette() -> list[int]:
+    """Interpolate 256 colours, red, green and blue in turn."""
+    anchors = np.array([ImageColor.getrgb(colour) for colour in HEAT])
+    positions = np.linspace(0, len(HEAT) - 1, 256)
+    channels = [np.interp(positions, range(len(HEAT)), channel) for channel in anchors.T]
     return np.stack(channels, 1).round().astype(int).ravel().tolist()

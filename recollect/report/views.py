@@ -1,33 +1,32 @@
-"""Records in the order of the page: views (one a checkpoint or model), and in each the rates by mask and method."""
+"""Records in the order of the page: one view a checkpoint, and in each the rates by mask and method."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from recollect.records import Record
-from recollect.report.numbers import MASKS, METHODS, percent, plain_value
-from recollect.report.read import Audit
+from recollect.report.numbers import as_text, percent
+from recollect.report.read import Cell, MethodFacts, SavedAudit
 from recollect.scoring import APPROXIMATE, Rate, Score
 
-START = APPROXIMATE  # the threshold that the page opens with
-ANY = "any mask"
-PLACE = ("set", "mask", "method")
-SETS = ("train", "control")
+OPENING_THRESHOLD = APPROXIMATE  # until the reader chooses another
+ANY_MASK = "any mask"
+SET_LABELS = {"train": "training", "control": "unseen"}
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """One live rate: of one record, or of the best of several, image by image."""
+    """The images behind one rate: those of one record, or of several with the smallest error of each image."""
 
-    cells: list[int]  # numbers of records
+    records: list[int]  # their numbers in Results.records
     score: Score
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A rate as it stands on the page when it opens; the script finds it again by its pool."""
+    """A rate at the opening threshold; the script finds it by its pool and updates it."""
 
     pool: int
     rate: Rate
@@ -53,18 +52,25 @@ class Bar:
 class View:
     """All cells of one model at one checkpoint."""
 
-    facets: dict[str, Any]  # what tells it from other views, train loss included
-    pools: dict[tuple[str, str, str], int]  # by set, mask (or ANY) and method
+    facets: dict[str, Any]  # in what it differs from other views, for example the train loss ("milestone")
+    pools: dict[Cell, int]  # numbers in Results.pools; the mask may be ANY_MASK
 
     @property
     def label(self) -> str:
         names = {"milestone": "train loss"}
-        return ", ".join(f"{names.get(k, k)} {plain_value(v)}" for k, v in self.facets.items()) or "all"
+        return ", ".join(f"{names.get(name, name)} {as_text(value)}" for name, value in self.facets.items()) or "all"
 
     @property
     def milestone(self) -> float | None:
         value = self.facets.get("milestone")
-        return float(value) if value is not None else None
+        if value is None:
+            return None
+        return float(value)
+
+    @property
+    def family(self) -> dict[str, Any]:
+        """The facets without the train loss: one training run."""
+        return {name: value for name, value in self.facets.items() if name != "milestone"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,88 +80,95 @@ class Results:
     records: list[Record]
     sets: list[str]
     masks: list[str]
-    methods: list[str]
+    method_facts: dict[str, MethodFacts]
     pools: list[Pool] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
 
-    def bar(self, view: View, place: tuple[str, str, str]) -> Bar | None:
-        number = view.pools.get(place)
-        return None if number is None else Bar(number, self.pools[number].score.rate(START))
-
-    def record(self, view: View, place: tuple[str, str, str]) -> Record | None:
-        number = view.pools.get(place)
-        return None if number is None else self.records[self.pools[number].cells[0]]
+    @property
+    def methods(self) -> list[str]:
+        return list(self.method_facts)
 
     @property
     def rows(self) -> list[str]:
-        """Masks as rows of a table, the best of them first where there are several."""
-        several = any(mask == ANY for view in self.views for _, mask, _ in view.pools)
-        return [ANY, *self.masks] if several else self.masks
+        """The masks as rows of a table; with several masks the best of them comes first."""
+        if any(cell.mask == ANY_MASK for view in self.views for cell in view.pools):
+            return [ANY_MASK, *self.masks]
+        return self.masks
+
+    def colour(self, method: str) -> str:
+        return self.method_facts[method].colour
+
+    def bar(self, view: View, cell: Cell | tuple[str, str, str]) -> Bar | None:
+        number = view.pools.get(Cell(*cell))
+        if number is None:
+            return None
+        return Bar(number, self.pools[number].score.rate(OPENING_THRESHOLD))
+
+    def record(self, view: View, cell: Cell) -> Record | None:
+        number = view.pools.get(cell)
+        if number is None:
+            return None
+        return self.records[self.pools[number].records[0]]
 
 
-def results_of(audit: Audit) -> Results:
-    """Sort the records into views; the best over all masks is one more row of each view."""
-    cells = [record.cell for record in audit.records]
-    listed = [str(row["mask"]) for row in audit.table("summary") if "mask" in row]
+def build_results(audit: SavedAudit) -> Results:
+    """Sort the records into views; with several masks each view has one more row for the best of them."""
+    cells = [Cell.of(record.cell) for record in audit.records]
     results = Results(
         audit.records,
-        sets=_first(SETS, {str(c["set"]) for c in cells}),
-        masks=_first([*listed, *MASKS], {str(c["mask"]) for c in cells}),
-        methods=_first(METHODS, {str(c["method"]) for c in cells}),
+        sets=sorted(_unique(cell.set for cell in cells), key=lambda name: name != "train"),
+        masks=_unique(cell.mask for cell in cells),
+        method_facts=audit.method_facts(),
     )
-    for facets, numbers in _by_facets(cells):
-        pools = {_place(cells[n]): _add(results, [n]) for n in numbers}
-        for set_ in results.sets:
-            for method in results.methods:
-                same = [n for n in numbers if (str(cells[n]["set"]), str(cells[n]["method"])) == (set_, method)]
-                if len(same) > 1 and len({tuple(audit.records[n].ids) for n in same}) == 1:
-                    pools[set_, ANY, method] = _add(results, same)
+    for facets, numbers in _by_facets(audit.records):
+        pools = {cells[number]: _add_pool(results, [number]) for number in numbers}
+        for alike in _under_all_masks(audit.records, numbers):
+            first = cells[alike[0]]
+            pools[Cell(first.set, ANY_MASK, first.method)] = _add_pool(results, alike)
         results.views.append(View(facets, pools))
-    results.views.sort(key=lambda v: (str(_without_milestone(v.facets)), v.milestone or 0.0))
+    results.views.sort(key=lambda view: (str(view.family), view.milestone or 0.0))
     return results
 
 
-def slot_of(method: str, methods: Sequence[str]) -> int:
-    """A method's colour: the same in every report for the known ones."""
-    known = list(METHODS)
-    return known.index(method) if method in known else len(known) + [m for m in methods if m not in known].index(method)
-
-
-def families(views: list[View]) -> list[list[View]]:
-    """Views that differ by their train loss alone, from the largest loss to the smallest."""
-    groups: dict[str, list[View]] = {}
+def training_runs(views: Sequence[View]) -> list[list[View]]:
+    """Group views that differ only in their train loss, from the largest loss to the smallest."""
+    runs: dict[str, list[View]] = {}
     for view in views:
         if view.milestone is not None:
-            groups.setdefault(str(_without_milestone(view.facets)), []).append(view)
-    return [sorted(g, key=lambda v: -(v.milestone or 0)) for g in groups.values() if len(g) > 1]
+            runs.setdefault(str(view.family), []).append(view)
+    return [sorted(run, key=lambda view: -(view.milestone or 0.0)) for run in runs.values() if len(run) > 1]
 
 
-def _add(results: Results, cells: list[int]) -> int:
-    results.pools.append(Pool(cells, Score.best_of([results.records[n].score for n in cells])))
+def _under_all_masks(records: Sequence[Record], numbers: Sequence[int]) -> list[list[int]]:
+    """Group the records of one set and method whose images are the same under every mask."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for number in numbers:
+        cell = Cell.of(records[number].cell)
+        groups.setdefault((cell.set, cell.method), []).append(number)
+    return [group for group in groups.values() if len(group) > 1 and _same_images(records, group)]
+
+
+def _same_images(records: Sequence[Record], numbers: Sequence[int]) -> bool:
+    return len({tuple(records[number].ids) for number in numbers}) == 1
+
+
+def _add_pool(results: Results, numbers: list[int]) -> int:
+    results.pools.append(Pool(numbers, Score.best_of([results.records[number].score for number in numbers])))
     return len(results.pools) - 1
 
 
-def _by_facets(cells: list[Mapping[str, Any]]) -> list[tuple[dict[str, Any], list[int]]]:
-    """Record numbers by all that a cell says beyond set, mask and method; what never varies is left out."""
-    extra = [{k: v for k, v in cell.items() if k not in PLACE} for cell in cells]
-    keys = list(dict.fromkeys(k for e in extra for k in e))
-    varying = [k for k in keys if len({str(e.get(k)) for e in extra}) > 1]
+def _by_facets(records: Sequence[Record]) -> list[tuple[dict[str, Any], list[int]]]:
+    """Group record numbers by all that their cells say beyond set, mask and method, if it varies."""
+    facets = [{key: value for key, value in record.cell.items() if key not in Cell._fields} for record in records]
+    keys = _unique(key for facet in facets for key in facet)
+    varying = [key for key in keys if len({str(facet.get(key)) for facet in facets}) > 1]
     groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
-    for number, facets in enumerate(extra):
-        kept = {k: facets[k] for k in varying if k in facets}
+    for number, facet in enumerate(facets):
+        kept = {key: facet[key] for key in varying if key in facet}
         groups.setdefault(str(sorted(kept.items(), key=str)), (kept, []))[1].append(number)
     return list(groups.values())
 
 
-def _without_milestone(facets: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in facets.items() if k != "milestone"}
-
-
-def _place(cell: Mapping[str, Any]) -> tuple[str, str, str]:
-    return str(cell["set"]), str(cell["mask"]), str(cell["method"])
-
-
-def _first(preferred: Iterable[str], present: set[str]) -> list[str]:
-    """The present names, those with a preferred place first."""
-    known = [name for name in dict.fromkeys(preferred) if name in present]
-    return known + sorted(present - set(known))
+def _unique(names: Iterable[str]) -> list[str]:
+    """List names once each, in the order of their first appearance."""
+    return list(dict.fromkeys(names))

@@ -55,20 +55,20 @@ def test_where_nothing_is_kept_values_stay_as_they_are() -> None:
 def test_what_it_does_is_told_as_by_every_method() -> None:
     photos = load("photos?count=2&size=8")
     seen = observe(photos, mask("half", photos.shape))
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     rounds: list[Snapshot] = []
-    found = Biharmonic()(
-        None, seen.y, seen.truth, chunk=1, progress=lambda done, of: told.append((done, of)), trace=rounds.append
+    recovery = Biharmonic()(
+        None, seen.y, seen.truth, progress=lambda done, of: reported.append((done, of)), trace=rounds.append
     )
-    assert told == [(1, 2), (2, 2)]
-    assert [r.index.tolist() for r in rounds] == [[0, 1]]
-    assert torch.equal(rounds[0].estimate, found.estimate)
-    assert found.rounds.tolist() == [1, 1]
-    assert found.steps.tolist() == [0, 0]
+    assert reported == [(1, 2), (2, 2)]
+    assert [r.index.tolist() for r in rounds] == [[0], [1]]
+    assert torch.equal(torch.cat([r.estimate for r in rounds]), recovery.estimate)
+    assert recovery.rounds.tolist() == [1, 1]
+    assert recovery.steps.tolist() == [0, 0]
 
 
 def test_what_is_not_erased_is_refused() -> None:
     photos = load("photos?count=1&size=8")
     blurred = Blur(torch.ones(1))
-    with pytest.raises(InputError, match="biharmonic fills in erased pixels: the truth is an Erasure, not a Blur"):
+    with pytest.raises(InputError, match="biharmonic restores erased pixels: the truth is an Erasure, not a Blur"):
         Biharmonic()(None, photos.pixels, blurred)  # type: ignore[arg-type]

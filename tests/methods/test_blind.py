@@ -16,6 +16,8 @@ from tests.networks import Random
 SHAPE = (3, 2, 2)
 SIZE = math.prod(SHAPE)
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 
 def observations(seed: int, count: int, noise: float) -> torch.Tensor:
     """Random images with random values erased and noise on top, in float64."""
@@ -124,16 +126,6 @@ def test_a_cycle_too_small_for_the_papers_rule_converges() -> None:
     assert path.stopped
     assert recovery.rounds.tolist() == [path.rounds] == [4]
     assert np.allclose(recovery.estimate.flatten(), path.x[-1], atol=0)
-
-
-def test_an_image_s_own_limit_ends_it_where_that_limit_would_end_all() -> None:
-    y = torch.ones(3, 1, 2, 2)
-    limits = torch.tensor([2, 1, 3])
-    found = Blind(gamma=2.0, steps=2, limit=3, start=all_erased)(flip_flop, y, chunk=2, limits=limits)
-    for i, limit in enumerate(limits.tolist()):
-        alone = Blind(gamma=2.0, steps=2, limit=limit, start=all_erased)(flip_flop, y[:1])
-        assert (found.rounds[i], found.stops[i]) == (alone.rounds[0], alone.stops[0])
-        assert torch.equal(found.estimate[i], alone.estimate[0])
 
 
 def test_the_limit_is_reported() -> None:

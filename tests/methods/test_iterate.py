@@ -36,13 +36,13 @@ def test_agrees_with_the_oracle(seed: int, gain: float, tolerance: float, limit:
 
 
 @given(seed=st.integers(0, 10**6), count=st.sampled_from([2, 7, 100]))
-def test_steps_queued_before_a_look_change_nothing(seed: int, count: int) -> None:
+def test_steps_queued_before_a_check_change_nothing(seed: int, count: int) -> None:
     f = Random.draw(seed, SIZE, 1.0)
     y = torch.from_numpy(np.random.default_rng(seed).standard_normal((5, *SHAPE)))
     method = Iterate(tolerance=1e-3, limit=9)
     one_by_one = method(f, y, chunk=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(iterate, "steps_between_looks", lambda *_: count)
+        patch.setattr(iterate, "steps_between_checks", lambda *_: count)
         queued = method(f, y, chunk=2)
     assert torch.allclose(queued.estimate, one_by_one.estimate, rtol=1e-12, atol=1e-12)  # in other batches
     for name in ("rounds", "steps", "stop"):

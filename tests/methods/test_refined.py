@@ -9,15 +9,18 @@ import pytest
 import torch
 
 from recollect import Blind, Images, InputError, KnownMask, Score, audit, load, mask, observe
-from recollect.degradation import FILLS, SIX, Blur, Erasure, fill_erased, half_kept
+from recollect.degradation import FILLS, SIX, Blur, Erasure, all_erased, fill_erased, half_kept
+from recollect.engine import prepare
 from recollect.methods import Refined
-from recollect.methods.refined import EXPLAINED, PRICE
+from recollect.methods.refined import EXPLAINED, PRICE, Restart
 from recollect.recovery import Stop
 from tests.planted import Memorizer
 
 STORED = load("photos?count=12&size=16")
 OTHERS = load("photos?count=8&size=16&part=control")
 MEMORIZER = Memorizer(STORED.pixels)
+
+pytestmark = pytest.mark.usefixtures("both_paths")
 
 
 def accurate(recovered: torch.Tensor, images: Images = STORED) -> int:
@@ -181,3 +184,18 @@ def test_an_audit_runs_it_by_name_and_speaks_of_it_first() -> None:
     assert found.methods == ["refined"]
     assert found.main_method == "refined"
     assert found.rate("train", "half", "refined").value > 0.9
+
+
+def test_each_restart_has_a_limit_of_its_own_for_each_image() -> None:
+    """A restart takes as many rounds of an image as a run whose limit that is."""
+    y, limits = torch.rand(3, 1, 4, 4), torch.tensor([2, 1, 3])
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return 1 - x  # never settles
+
+    with prepare(f, y, 2) as runtime:
+        restart = Restart(2.0, 2, 3, all_erased, limits).recover(runtime, y, None, None, None)
+    for i, limit in enumerate(limits.tolist()):
+        alone = Blind(gamma=2.0, steps=2, limit=limit, start=all_erased)(f, y[i : i + 1])
+        assert (restart.rounds[i], restart.stops[i]) == (alone.rounds[0], alone.stops[0])
+        assert torch.equal(restart.estimate[i], alone.estimate[0])

@@ -5,6 +5,8 @@ from recollect import Images, InputError, KnownMask, Stop, mask, observe
 from recollect.methods import ZeroRule
 from tests.planted import Memorizer
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 
 @pytest.fixture
 def images(rng: torch.Generator) -> Images:

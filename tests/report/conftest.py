@@ -1,4 +1,4 @@
-"""A real browser without a window, and reports to open in it."""
+"""A real browser without a window, and a report to open in it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from recollect import Images
 from recollect.report import write_report
-from tests.report.making import Making, pattern_images, planted_audit
+from tests.report.making import AuditFiles, planted_audit
 
 FLAGS = [
     "--no-sandbox",
@@ -20,19 +19,16 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>.png"
 
 
 @pytest.fixture(scope="session")
-def planted() -> Making:
-    """A memorizer of 24 images, two masks, three methods, with control images, pictures and rounds."""
-    train = Images(pattern_images(24, 16, seed=1), name="patterns")
-    control = Images(pattern_images(24, 16, seed=2), name="other patterns")
-    return planted_audit(train, control, ["block", "dust"])
+def planted(tmp_path_factory: pytest.TempPathFactory) -> AuditFiles:
+    """An audit of 24 images, two masks and three methods, with unseen images, pictures and rounds."""
+    return planted_audit(tmp_path_factory.mktemp("planted"))
 
 
 @pytest.fixture(scope="session")
-def report(planted: Making, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(planted: AuditFiles, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(planted.write(tmp_path_factory.mktemp("audit")))
 
 
@@ -54,22 +50,22 @@ Open = Callable[..., Any]
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Open]:
     """Open a file; at the end the page must have been silent and must have asked the network for nothing."""
-    said: list[str] = []
-    asked: list[str] = []
+    messages: list[str] = []
+    requests: list[str] = []
     contexts = []
 
     def opened(path: Path, **options: Any) -> Any:
         contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options}))
         page = contexts[-1].new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
         return page
 
     yield opened
     for context in contexts:
         context.close()
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert len([url for url in asked if url.startswith("file:")]) == len(contexts)
+    assert messages == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+    assert len([url for url in requests if url.startswith("file:")]) == len(contexts)

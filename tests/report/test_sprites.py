@@ -1,4 +1,4 @@
-"""Sprite sheets hold every pixel, and the budget holds."""
+"""Sprite sheets hold every pixel."""
 
 import io
 
@@ -7,19 +7,18 @@ import pytest
 from PIL import Image
 
 from recollect.errors import InputError
-from recollect.report import gallery, rounds
 from recollect.report.sprites import Sheet, errors, masks, pictures
 
 
 def tiles_of(sheet: Sheet, count: int, side: int) -> np.ndarray:
     page = np.asarray(Image.open(io.BytesIO(sheet.png)).convert("RGB"))
-    places = [divmod(i, sheet.columns) for i in range(count)]
-    return np.stack([page[r * side : (r + 1) * side, c * side : (c + 1) * side] for r, c in places])
+    positions = [divmod(number, sheet.columns) for number in range(count)]
+    return np.stack([page[r * side : (r + 1) * side, c * side : (c + 1) * side] for r, c in positions])
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 16])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_pictures_come_back_as_they_went_in(count: int, channels: int) -> None:
+def test_pictures_keep_every_value(count: int, channels: int) -> None:
     tiles = np.random.default_rng(0).integers(0, 256, (count, 5, 5, channels), np.uint8)
     assert (tiles_of(pictures(tiles), count, 5) == np.broadcast_to(tiles, (count, 5, 5, 3))).all()
 
@@ -45,21 +44,3 @@ def test_other_arrays_are_refused() -> None:
     for wrong in (np.zeros((2, 4, 4, 3)), np.zeros((4, 4), np.uint8), np.zeros((0, 4, 4), np.uint8)):
         with pytest.raises(InputError, match="8-bit"):
             pictures(wrong)
-
-
-def test_pictures_beyond_the_budget_are_thinned_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    noise = np.random.default_rng(0).integers(0, 256, (60, 16, 16, 3), np.uint8)
-    arrays = {"original/train": (noise, pictures)}
-    assert gallery._step(arrays) == 1
-    monkeypatch.setattr(gallery, "GALLERY_BYTES", noise.nbytes // 3)
-    step = gallery._step(arrays)
-    assert step in (3, 4)
-    assert len(pictures(noise[::step]).png) <= noise.nbytes // 3 * 1.05
-
-
-def test_rounds_are_thinned_from_the_end() -> None:
-    assert rounds._kept_rounds(5, 8) == [0, 1, 2, 3, 4]
-    kept = rounds._kept_rounds(1000, 20)
-    assert kept[:3] == [0, 1, 2] or kept[:2] == [0, 1]
-    assert kept[-1] == 999
-    assert len(kept) <= 20

@@ -1,4 +1,4 @@
-// Pictures: cut from sprite sheets, which are decoded when first needed and drawn when they come near the window.
+// Pictures are cut from sprite sheets. A sheet is decoded when first needed, a picture drawn when near the window.
 const sheetTexts = [...document.querySelectorAll("script.sheet")];
 const sheetImages = new Map();
 const waiting = new Map();
@@ -12,13 +12,13 @@ function sheetImage(number) {
   return sheetImages.get(number);
 }
 
-async function drawTile(canvas, sheet, place) {
-  const wanted = `${sheet} ${place}`;
+async function drawTile(canvas, sheet, position) {
+  const wanted = `${sheet} ${position}`;
   canvas.dataset.wanted = wanted;
   const image = await sheetImage(sheet);
-  if (canvas.dataset.wanted !== wanted) return; // another picture was asked for meanwhile
+  if (canvas.dataset.wanted !== wanted) return; // the canvas is to show another picture by now
   const columns = Number(sheetTexts[sheet].dataset.columns), { width, height } = canvas;
-  const left = (place % columns) * width, top = Math.floor(place / columns) * height;
+  const left = (position % columns) * width, top = Math.floor(position / columns) * height;
   canvas.getContext("2d").drawImage(image, left, top, width, height, 0, 0, width, height);
   canvas.dataset.drawn = wanted;
 }
@@ -27,7 +27,7 @@ const nearby = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting) drawNow(entry.target);
 }, { rootMargin: "400px" });
 
-// What is not near the window waits until nothing else is to be done; it is then there when the page is printed.
+// Pictures outside the window are drawn when the browser is idle, so that the page can be printed.
 const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
 function drawRest() {
   for (const canvas of [...waiting.keys()].slice(0, 50)) drawNow(canvas);
@@ -36,41 +36,42 @@ function drawRest() {
 
 function drawNow(canvas) {
   nearby.unobserve(canvas);
-  const place = waiting.get(canvas);
+  const picture = waiting.get(canvas);
   waiting.delete(canvas);
-  if (place) drawTile(canvas, ...place);
+  if (picture) drawTile(canvas, ...picture);
 }
 
 function element(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children.filter((child) => child !== null));
-  return made;
+  const created = Object.assign(document.createElement(tag), properties);
+  created.append(...children.filter((child) => child !== null));
+  return created;
 }
 
-function tile(size, sheet, place, label) {
+function tile(size, sheet, position, label) {
   const canvas = element("canvas", { width: size.width, height: size.height, className: "tile" });
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", label);
   if (sheet !== null && sheet !== undefined) {
-    waiting.set(canvas, [sheet, place]);
+    waiting.set(canvas, [sheet, position]);
     nearby.observe(canvas);
   }
   return canvas;
 }
 
-const PAGE = matchMedia("(max-width: 760px)").matches ? 12 : 24; // cards shown at once
+const CARDS = matchMedia("(max-width: 760px)").matches ? 12 : 24; // to show at once
 const gallery = data.gallery;
 let items = [], chosen = [], shown = 0;
 
-// One item is one image under one mask, with the outcome of every method.
+// An item is one image under one mask: its number in the set, its position in the sheets, the cells of all methods.
 function galleryItems() {
   return gallery.sets.flatMap((set) => gallery.masks.flatMap((mask) => {
     const cells = set.cells.filter((cell) => cell.mask === mask);
-    return cells.length ? set.index.map((position, place) => ({ set, mask, cells, position, place })) : [];
+    if (!cells.length) return [];
+    return set.index.map((image, position) => ({ set, mask, cells, image, position }));
   }));
 }
 
-const errorOf = (item, cell) => errors[data.pools[cell.pool][0]][item.position];
+const errorOf = (item, cell) => errors[data.pools[cell.pool][0]][item.image];
 
 function galleryFilters() {
   const mask = byId("filter-mask").value, method = byId("filter-method").value;
@@ -83,14 +84,21 @@ function galleryFilters() {
   };
 }
 
-const cellsShown = (item, filters) => item.cells.filter((c) => filters.method === null || c.method === filters.method);
+const cellsShown = (item, filters) =>
+  item.cells.filter((cell) => filters.method === null || cell.method === filters.method);
 const bestError = (item, filters) => Math.min(...cellsShown(item, filters).map((cell) => errorOf(item, cell)));
+
+function isChosen(item, filters) {
+  if (filters.set && item.set.name !== filters.set) return false;
+  if (filters.mask !== null && item.mask !== filters.mask) return false;
+  if (!cellsShown(item, filters).length) return false;
+  if (!filters.recovered) return true;
+  return (bestError(item, filters) < threshold) === (filters.recovered === "yes");
+}
 
 function chooseItems() {
   const filters = galleryFilters();
-  chosen = items.filter((item) => (!filters.set || item.set.name === filters.set)
-    && (filters.mask === null || item.mask === filters.mask) && cellsShown(item, filters).length
-    && (!filters.recovered || (bestError(item, filters) < threshold) === (filters.recovered === "yes")));
+  chosen = items.filter((item) => isChosen(item, filters));
   const direction = { up: 1, down: -1 }[filters.sort];
   if (direction) chosen.sort((a, b) => direction * (bestError(a, filters) - bestError(b, filters)) || 0);
   for (const canvas of byId("cards").querySelectorAll("canvas")) {
@@ -104,59 +112,70 @@ function chooseItems() {
 
 function showMore() {
   const filters = galleryFilters(), first = shown;
-  const cards = chosen.slice(shown, shown + PAGE).map((item) => card(item, filters));
+  const cards = chosen.slice(shown, shown + CARDS).map((item) => card(item, filters));
   byId("cards").append(...cards);
   shown += cards.length;
   byId("more").hidden = shown >= chosen.length;
-  byId("more").textContent = `Show ${Math.min(PAGE, chosen.length - shown)} more`;
-  const images = chosen.length === 1 ? "picture row" : "picture rows";
-  byId("shown").textContent = chosen.length ? `${shown} of ${chosen.length} ${images}` : "No image is like this at this threshold.";
+  byId("more").textContent = `Show ${Math.min(CARDS, chosen.length - shown)} more`;
+  byId("shown").textContent = `${shown} of ${chosen.length} picture rows`;
+  if (!chosen.length) byId("shown").textContent = "No image matches at this threshold.";
   markRecovered();
   whenIdle(drawRest);
   if (first && cards.length) cards[0].focus({ preventScroll: true });
 }
 
 function card(item, filters) {
-  const id = item.set.ids[item.place];
-  const told = `${item.set.name} image ${id}, mask ${item.mask}`;
-  const given = column("original", tile(gallery, item.set.original, item.place, `original, ${told}`),
-    tile(gallery, item.set.degraded[item.mask], item.place, `degraded, ${told}`), element("span", { textContent: "degraded" }));
-  const title = element("h3", {}, element("span", { className: "badge", textContent: item.set.name }),
-    element("span", { className: "name", textContent: id, title: id }), element("span", { className: "mask", textContent: item.mask }));
-  const methods = cellsShown(item, filters).flatMap((cell) => methodColumns(item, cell, told));
-  const made = element("article", { className: `card ${item.set.name === "train" ? "" : "control"}`, tabIndex: -1 }, title,
-    element("div", { className: "columns" }, given, ...methods));
-  made.setAttribute("aria-label", told);
-  return made;
+  const { set, mask, position } = item, id = set.ids[position];
+  const description = `${set.label} image ${id}, mask ${mask}`;
+  const input = column("original", tile(gallery, set.original, position, `original, ${description}`),
+    tile(gallery, set.degraded[mask], position, `damaged, ${description}`), element("span", { textContent: "damaged" }));
+  const title = element("h3", {}, element("span", { className: "badge", textContent: set.label }),
+    element("span", { className: "name", textContent: id, title: id }), element("span", { className: "mask", textContent: mask }));
+  const methods = cellsShown(item, filters).flatMap((cell) => methodColumns(item, cell, description));
+  const article = element("article", { className: "card", tabIndex: -1 }, title,
+    element("div", { className: "columns" }, input, ...methods));
+  article.classList.toggle("control", set.name !== "train");
+  article.setAttribute("aria-label", description);
+  return article;
 }
 
 function column(heading, ...parts) {
   return element("figure", {}, element("figcaption", { textContent: heading }), ...parts);
 }
 
-function shareWords(share) {
-  if (share === null || share === undefined) return "–";
-  return share === 1 ? "100%" : `${oneDecimal(100 * share)}%`;
-}
-
-function methodColumns(item, cell, told) {
-  const error = errorOf(item, cell), place = item.place;
+function methodColumns(item, cell, description) {
+  const error = errorOf(item, cell), { position } = item;
   const outcome = element("span", { className: "outcome" }, element("b", { textContent: shortForm(error) }));
   outcome.dataset.error = error;
-  const stopped = cell.stop ? `${cell.stop[place]}${cell.rounds ? `, ${cell.rounds[place]} rounds` : ""}` : "";
-  const main = column(cell.method, tile(gallery, cell.estimate, place, `recovered by ${cell.method}, ${told}`),
-    tile(gallery, cell.error, place, `error of ${cell.method}, ${told}`), outcome);
-  main.className = `method slot-${data.slots[cell.method]}`;
-  main.title = stopped;
-  if (cell.found === null) return [main];
-  const agreement = cell.iou ? element("span", { className: "agreement" },
-    element("span", { textContent: "IoU", title: "overlap of the erased pixels it found with the true ones" }), element("b", { textContent: cell.iou[place] === null ? "–" : cell.iou[place].toFixed(2) }),
-    element("span", { textContent: "right", title: "share of values it told right" }),
-    element("b", { textContent: shareWords(cell.accuracy?.[place]) })) : null;
-  return [main, column("its mask", tile(gallery, cell.found, place, `mask found by ${cell.method}, ${told}`), agreement)];
+  const recovery = column(cell.method, tile(gallery, cell.estimate, position, `recovered by ${cell.method}, ${description}`),
+    tile(gallery, cell.error, position, `error of ${cell.method}, ${description}`), outcome);
+  recovery.className = `method colour-${data.colours[cell.method]}`;
+  recovery.title = howItStopped(cell, position);
+  if (cell.estimated_mask === null) return [recovery];
+  const mask = tile(gallery, cell.estimated_mask, position, `mask estimated by ${cell.method}, ${description}`);
+  return [recovery, column("its mask", mask, maskAgreement(cell, position))];
 }
 
-// Marks follow the threshold at once; the choice of cards follows when the hand rests.
+function howItStopped(cell, position) {
+  if (!cell.stop) return "";
+  if (!cell.rounds) return cell.stop[position];
+  return `${cell.stop[position]}, ${cell.rounds[position]} rounds`;
+}
+
+function maskAgreement(cell, position) {
+  return element("span", { className: "agreement" },
+    element("span", { textContent: "IoU", title: "overlap of the erased pixels in the estimated and in the true mask" }),
+    element("b", { textContent: cell.iou[position].toFixed(2) }),
+    element("span", { textContent: "right", title: "share of correct mask values" }),
+    element("b", { textContent: shareText(cell.accuracy[position]) }));
+}
+
+function shareText(share) {
+  if (share === 1) return "100%"; // there is no room for 100.0%
+  return `${oneDecimal(100 * share)}%`;
+}
+
+// Marks follow the threshold at once, the choice of cards when the slider rests.
 function markRecovered() {
   for (const outcome of document.querySelectorAll(".outcome")) {
     const recovered = Number(outcome.dataset.error) < threshold;
@@ -166,20 +185,20 @@ function markRecovered() {
 }
 
 let resting = 0;
-function galleryFollows() {
+function updateGallery() {
   markRecovered();
   if (!byId("filter-recovered").value) return;
   clearTimeout(resting);
   resting = setTimeout(chooseItems, 150);
 }
 
-// Whole multiples of a pixel, so that every pixel is as large as its neighbour; of a size that lets two cards stand
-// side by side, or at least one fit, as long as the pictures do not become too small to see.
+// Enlarge by a whole factor, so that all pixels are equally large. Two cards fit side by side, or at least one,
+// unless pictures would become too small to see.
 function setZoom() {
   const zoom = Number(byId("zoom").value), { width, height } = gallery, cards = byId("cards");
   const [gap, frame] = ["--gap", "--frame"].map((name) => parseFloat(getComputedStyle(cards).getPropertyValue(name)));
   const cells = items.length ? cellsShown(items[0], galleryFilters()) : [];
-  const columns = 1 + cells.length + cells.filter((cell) => cell.found !== null).length;
+  const columns = 1 + cells.length + cells.filter((cell) => cell.estimated_mask !== null).length;
   const factorIn = (room) => Math.floor(((room - frame - gap * (columns - 1)) / columns) / width);
   const wanted = Math.max(1, Math.round(96 * zoom / width)), least = Math.max(1, Math.ceil(48 / width));
   const fitting = [(cards.clientWidth - 14) / 2, cards.clientWidth].map(factorIn).find((factor) => factor >= least);
@@ -201,6 +220,6 @@ function startGallery() {
   byId("more").addEventListener("click", showMore);
   setZoom();
   chooseItems();
-  onThreshold(galleryFollows);
+  onThreshold(updateGallery);
   addEventListener("resize", setZoom);
 }

@@ -1,8 +1,8 @@
-// The threshold and all that moves with it. Counting and intervals are those of recollect.scoring.
+// The threshold, and the rates that follow it. Counts and intervals are those of recollect.scoring.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
-// Packed doubles, one an image; an error that is not a number was never finite and is taken for the largest.
+// Unpack doubles, one an image. An error that is not a number belongs to an estimate that is not finite.
 function unpack(text) {
   const bytes = atob(text), view = new DataView(new ArrayBuffer(bytes.length));
   for (let i = 0; i < bytes.length; i++) view.setUint8(i, bytes.charCodeAt(i));
@@ -13,11 +13,11 @@ function unpack(text) {
 }
 
 const errors = data.errors.map(unpack);
-// A pool is one cell, or the best of several image by image; sorted, so that counting is a search.
-const pools = data.pools.map((cells) =>
-  Float64Array.from(errors[cells[0]], (_, i) => Math.min(...cells.map((c) => errors[c][i]))).sort());
+// The smallest error of each image over the records of a pool; sorted, so that counting is a binary search.
+const pools = data.pools.map((records) =>
+  Float64Array.from(errors[records[0]], (_, i) => Math.min(...records.map((record) => errors[record][i]))).sort());
 
-let threshold = data.start;
+let threshold = data.openingThreshold;
 const listeners = [];
 const onThreshold = (listener) => { listeners.push(listener); listener(); };
 
@@ -44,22 +44,24 @@ function rateOf(pool) {
   return { count, total, value: count / total, low, high };
 }
 
-// One decimal, ties to even as in Python (a tie at one decimal is an odd number of quarters).
+// One decimal; ties go to the even digit as in Python. A tie at one decimal is an odd number of quarters.
 function oneDecimal(x) {
   if (Math.abs(x * 4) % 2 !== 1) return x.toFixed(1);
   const below = Math.floor(x * 10);
-  return ((below % 2 === 0 ? below : below + 1) / 10).toFixed(1);
+  const even = below + (below % 2);
+  return (even / 10).toFixed(1);
 }
 
-const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 function scientific(value) {
   if (!Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   const [digits, power] = value.toExponential(1).split("e");
-  return `${digits} × 10${Number(power) < 0 ? "⁻" : ""}${[...power.slice(1)].map((d) => RAISED[d]).join("")}`;
+  const sign = power.startsWith("-") ? "⁻" : "";
+  return `${digits} × 10${sign}${[...power.slice(1)].map((digit) => SUPERSCRIPT[digit]).join("")}`;
 }
 
-const SHOW = {
+const TEXT_OF_RATE = {
   count: (rate) => String(rate.count),
   percent: (rate) => `${oneDecimal(100 * rate.value)}%`,
   interval: (rate) => `${oneDecimal(100 * rate.low)}–${oneDecimal(100 * rate.high)}`,
@@ -67,17 +69,17 @@ const SHOW = {
 
 const decibels = (mse) => -10 * Math.log10(mse);
 
-function moveRates() {
+function updateRates() {
   const rates = pools.map((_, i) => rateOf(i));
   for (const part of document.querySelectorAll("[data-pool]")) {
     const rate = rates[part.dataset.pool];
     for (const name of ["value", "low", "high"]) part.style.setProperty(`--${name}`, rate[name]);
-    for (const shown of part.querySelectorAll("[data-show]")) shown.textContent = SHOW[shown.dataset.show](rate);
+    for (const shown of part.querySelectorAll("[data-show]")) shown.textContent = TEXT_OF_RATE[shown.dataset.show](rate);
   }
-  for (const series of document.querySelectorAll("[data-pools]")) moveSeries(series, rates);
+  for (const series of document.querySelectorAll("[data-pools]")) updateSeries(series, rates);
 }
 
-function moveSeries(series, rates) {
+function updateSeries(series, rates) {
   const top = Number(series.dataset.top), bottom = Number(series.dataset.bottom);
   const markers = [...series.querySelectorAll("use")];
   const points = series.dataset.pools.split(" ").map((pool, i) => {
@@ -88,15 +90,15 @@ function moveSeries(series, rates) {
   series.querySelector(".line").setAttribute("d", `M${points.join("L")}`);
 }
 
-function moveCuts() {
-  for (const cut of document.querySelectorAll(".cut")) {
-    const { low, high, left, right } = cut.dataset;
+function moveThresholdLines() {
+  for (const line of document.querySelectorAll(".threshold-line")) {
+    const { low, high, left, right } = line.dataset;
     const share = Math.min(1, Math.max(0, (decibels(threshold) - low) / (high - low)));
-    cut.setAttribute("transform", `translate(${Number(left) + share * (right - left)} 0)`);
+    line.setAttribute("transform", `translate(${Number(left) + share * (right - left)} 0)`);
   }
 }
 
-function sayThreshold() {
+function showThreshold() {
   byId("threshold-bar").dataset.threshold = threshold;
   if (document.activeElement !== byId("threshold")) byId("threshold").value = shortForm(threshold);
   byId("decibels").textContent = decibels(threshold).toFixed(1);
@@ -118,14 +120,14 @@ function setThreshold(value) {
 }
 
 function fromSlider() {
-  const place = Number(byId("slider").value);
-  const mark = data.marks.find((m) => Math.abs(decibels(m) - place) < 0.06); // the paper's thresholds hold exactly
-  setThreshold(mark ?? 10 ** (-place / 10));
+  const chosen = Number(byId("slider").value);
+  const mark = data.marks.find((mark) => Math.abs(decibels(mark) - chosen) < 0.06); // snap to the paper's thresholds
+  setThreshold(mark ?? 10 ** (-chosen / 10));
 }
 
 function fromText() {
   const value = Number(byId("threshold").value);
-  const fits = value >= 1e-12 && value <= 1;
-  byId("threshold").setAttribute("aria-invalid", !fits);
-  if (fits) setThreshold(value);
+  const valid = value >= 1e-12 && value <= 1;
+  byId("threshold").setAttribute("aria-invalid", !valid);
+  if (valid) setThreshold(value);
 }

@@ -1,44 +1,48 @@
-// Round by round: one scrubber for all methods; position 0 is the degraded image they start from.
+// Round by round: one scrubber for all methods. Round 0 is the damaged image.
 const rounds = data.rounds;
 let panels = [], playing = 0;
 
 function panel(strip, image) {
   const estimate = tile(rounds, null, 0, `estimate of ${strip.method}`);
   const mask = strip.mask === null ? null : tile(rounds, null, 0, `mask estimate of ${strip.method}`);
-  const says = element("span", { className: "says" });
-  const figure = element("figure", { className: `method slot-${data.slots[strip.method]}` },
-    element("figcaption", { textContent: strip.method }), element("div", { className: "pair" }, estimate, mask), says);
-  return { strip, image, estimate, mask, says, figure };
+  const status = element("span");
+  const figure = element("figure", { className: `method colour-${data.colours[strip.method]}` },
+    element("figcaption", { textContent: strip.method }), element("div", { className: "pair" }, estimate, mask), status);
+  return { strip, image, estimate, mask, status, figure };
 }
 
 function showRound() {
   const round = Number(byId("round").value);
   byId("round-number").textContent = round;
-  for (const { strip, image, estimate, mask, says } of panels) {
-    const place = strip.rounds.findLastIndex((kept) => kept <= round);
-    if (round === 0 && image.degraded !== null) drawTile(estimate, image.degraded, 0);
-    else drawTile(estimate, strip.estimate, Math.max(0, place));
-    if (mask) {
-      mask.classList.toggle("unknown", round === 0);
-      if (round > 0) drawTile(mask, strip.mask, Math.max(0, place));
-    }
-    says.textContent = progressWords(round, strip);
-  }
+  for (const panel of panels) showPanel(panel, round);
 }
 
-// The trace may hold only the first rounds of many.
-function progressWords(round, strip) {
+function showPanel({ strip, image, estimate, mask, status }, round) {
+  const frame = strip.rounds.findLastIndex((kept) => kept <= round);
+  status.textContent = statusText(round, strip);
+  mask?.classList.toggle("unknown", round === 0);
+  if (round === 0) {
+    drawTile(estimate, image.degraded, 0);
+    return;
+  }
+  drawTile(estimate, strip.estimate, frame);
+  if (mask) drawTile(mask, strip.mask, frame);
+}
+
+// The audit may have saved only the first rounds of many.
+function statusText(round, strip) {
   if (round === 0) return "start";
   if (round < strip.last) return `round ${round} of ${strip.total}`;
-  return strip.total > strip.last ? `round ${strip.last} of ${strip.total}, the last one kept` : `stopped after round ${strip.last}`;
+  if (strip.total > strip.last) return `round ${strip.last} of ${strip.total}, the last one saved`;
+  return `stopped after round ${strip.last}`;
 }
 
 function showImage() {
   const image = rounds.images[byId("watch-image").value];
   panels = image.strips.map((strip) => panel(strip, image));
-  const still = (name) => image[name] === null ? null
-    : element("figure", {}, element("figcaption", { textContent: name }), tile(rounds, image[name], 0, `${name} image`));
-  byId("stage").replaceChildren(...[still("original"), still("degraded"), ...panels.map((p) => p.figure)].filter(Boolean));
+  const original = column("original", tile(rounds, image.original, 0, "original image"));
+  const damaged = column("damaged", tile(rounds, image.degraded, 0, "damaged image"));
+  byId("stage").replaceChildren(original, damaged, ...panels.map((panel) => panel.figure));
   byId("round").max = Math.max(1, ...image.strips.map((strip) => strip.last));
   byId("round").value = byId("round").max;
   showRound();

@@ -1,0 +1,65 @@
+"""Recovery with the true degradation: the reference that shows what not knowing it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+
+from recollect.engine import Active, Runtime
+from recollect.image_values import all_finite, per_image
+from recollect.methods.admm import check_admm, solve
+from recollect.methods.base import Method
+from recollect.recovery import Stop
+
+
+@dataclass(frozen=True)
+class KnownMask(Method):
+    """ADMM with the true degradation."""
+
+    gamma: float = 0.5
+    steps: int = 40
+    paste: bool = True  # put the kept values of y into the result: right when there is no noise
+
+    name: ClassVar[str] = "known"
+    summary: ClassVar[str] = "a reference, not an attack: the same recovery, told which pixels were erased"
+    label: ClassVar[str] = "known (mask given)"
+    knows_truth: ClassVar[bool] = True
+    by_default: ClassVar[bool] = True
+    knowledge: ClassVar[str] = "a method that knows which pixels were erased"
+    colour: ClassVar[str | None] = "grey"
+    order: ClassVar[int] = 4
+
+    def __post_init__(self) -> None:
+        check_admm(self.gamma, self.steps)
+
+    def step(self, f: Runtime, batch: Active) -> Active:
+        """Run ADMM once; that is all."""
+        y, theta = batch.estimate, batch.degradation
+        assert theta is not None
+        xi = solve(f, y, theta, gamma=self.gamma, steps=self.steps)
+        finite = all_finite(xi)
+        x = torch.where(per_image(finite, xi), xi, y)
+        return replace(
+            batch,
+            estimate=theta.paste(x, y) if self.paste else x,
+            rounds=batch.rounds + 1,
+            steps=batch.steps + self.steps,
+            stop=torch.where(finite, Stop.DONE, Stop.DIVERGED),
+        )
+
+
+@dataclass(frozen=True)
+class KnownMaskLong(KnownMask):
+    """`KnownMask` with ten times the steps."""
+
+    steps: int = 400
+
+    name: ClassVar[str] = "known-400"
+    summary: ClassVar[str] = "known with 400 steps in place of 40"
+    label: ClassVar[str] = "known, 400 steps"
+    by_default: ClassVar[bool] = False
+    preset_of: ClassVar[str] = "KnownMask"
+    colour: ClassVar[str | None] = "violet"
+    order: ClassVar[int] = 5

@@ -1,0 +1,80 @@
+"""The table of all numbers: one row for each set, mask and method."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.records import Record
+from recollect.report.numbers import decimals, percent
+from recollect.report.read import Cell, SavedAudit
+from recollect.report.views import SET_LABELS, Bar, Results, View
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; texts of a single record are empty where a row joins several."""
+
+    view: int
+    cell: Cell
+    bar: Bar
+    accurate: str
+    approximate: str
+    psnr: str = ""
+    mask_accuracy: str = ""
+    mask_iou: str = ""
+    stops: str = ""
+
+    @property
+    def set_label(self) -> str:
+        return SET_LABELS[self.cell.set]
+
+
+def build_rows(results: Results) -> Iterator[Row]:
+    for number, view in enumerate(results.views):
+        for cell in sorted(view.pools, key=lambda cell: _order(results, cell)):
+            yield _row(results, number, view, cell)
+
+
+def excess_texts(audit: SavedAudit) -> dict[Cell, tuple[str, str]]:
+    """Write how far the training rate is above that of unseen images, accurate and approximate."""
+    return {
+        Cell("train", row["mask"], row["method"]): (_excess(row["accurate"]), _excess(row["approximate"]))
+        for row in audit.table("excess")
+    }
+
+
+def _row(results: Results, number: int, view: View, cell: Cell) -> Row:
+    pool = results.pools[view.pools[cell]]
+    bar = results.bar(view, cell)
+    assert bar is not None  # every cell of a view has a pool
+    texts = {"accurate": percent(pool.score.accurate.value), "approximate": percent(pool.score.approximate.value)}
+    if len(pool.records) == 1:
+        texts |= _record_texts(results.records[pool.records[0]])
+    return Row(number, cell, bar, **texts)
+
+
+def _record_texts(record: Record) -> dict[str, str]:
+    counts = Counter(record.stop).most_common()
+    return {
+        "psnr": decimals(record.score.mean_psnr),
+        "mask_accuracy": _mean(record.mask_accuracy),
+        "mask_iou": _mean(record.mask_iou),
+        "stops": ", ".join(f"{count} {reason}" for reason, count in counts),
+    }
+
+
+def _order(results: Results, cell: Cell) -> tuple[int, int, int]:
+    return results.rows.index(cell.mask), results.methods.index(cell.method), results.sets.index(cell.set)
+
+
+def _mean(values: Sequence[float] | None) -> str:
+    if not values:
+        return ""
+    return decimals(sum(values) / len(values), 3)
+
+
+def _excess(excess: Mapping[str, Any]) -> str:
+    return f"{excess['value']:+.1%} [{excess['low']:+.1%}, {excess['high']:+.1%}]"

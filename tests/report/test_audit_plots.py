@@ -1,0 +1,42 @@
+import pytest
+
+from recollect.report.audit_plots import attractor_figures, membership_figures
+from recollect.report.plots import BOTTOM, LEFT, RIGHT, TOP
+from recollect.report.views import ANY_MASK, build_results
+from tests.report.making import AuditFiles
+
+
+def test_membership_is_drawn_for_every_mask_with_any_mask_first(planted: AuditFiles) -> None:
+    (figure,) = membership_figures(planted.in_memory, build_results(planted.in_memory))
+    assert [plot.title for plot in figure.plots] == [ANY_MASK, "block", "dust"]
+    for plot in figure.plots:
+        assert {series.name for series in plot.series} == {"blind", "iterate", "known"}
+        for series in plot.series:
+            assert series.points[0] == (LEFT, BOTTOM)
+            assert series.points[-1] == (RIGHT, TOP)
+            row = next(
+                row for row in planted.facts["membership"] if (row["mask"], row["method"]) == (plot.title, series.name)
+            )
+            assert series.note == f"{row['auc']:.3f}, {row['tpr_at_1_fpr']:.1%}"
+
+
+def test_without_membership_there_is_no_figure(planted: AuditFiles) -> None:
+    audit = AuditFiles(planted.records).in_memory
+    assert list(membership_figures(audit, build_results(audit))) == []
+
+
+def test_attractors_are_dots_at_their_radius_and_filled_if_recovered(planted: AuditFiles) -> None:
+    (figure,) = attractor_figures(planted.in_memory)
+    (plot,) = figure.plots
+    rows = planted.facts["attractors"]
+    assert [dot.name for dot in plot.dots] == [row["id"] for row in rows]
+    assert [dot.filled for dot in plot.dots] == [row["recovered"] for row in rows]
+    assert plot.limit is not None
+    for dot, row in zip(plot.dots, rows, strict=True):
+        expected = LEFT + row["spectral_radius"] * (plot.limit - LEFT)
+        assert dot.x == pytest.approx(expected, abs=0.2)
+        assert TOP <= dot.y <= BOTTOM
+
+
+def test_without_attractors_there_is_no_figure(planted: AuditFiles) -> None:
+    assert list(attractor_figures(AuditFiles(planted.records, facts={"attractors": None}).in_memory)) == []

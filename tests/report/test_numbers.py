@@ -1,0 +1,40 @@
+import math
+
+from recollect.report.numbers import as_text, counted, decibels, decimals, flattened, grey_levels, percent, scientific
+
+
+def test_rates_have_one_decimal() -> None:
+    assert percent(0.125) == "12.5%"
+    assert percent(1) == "100.0%"
+
+
+def test_small_numbers_are_written_with_a_power_of_ten() -> None:
+    assert scientific(5e-4) == "5.0 × 10⁻⁴"
+    assert scientific(0.0) == "0"
+    assert scientific(math.inf) == "–"
+
+
+def test_unknown_numbers_are_a_dash() -> None:
+    assert decimals(None) == decimals(math.nan) == "–"
+    assert decimals(1.25, 2) == "1.25"
+
+
+def test_errors_in_decibels_and_grey_levels() -> None:
+    assert decibels(1e-7) == 70
+    assert grey_levels(1.0) == 255
+
+
+def test_one_thing_has_no_plural() -> None:
+    assert [counted(number, "mask") for number in (0, 1, 6)] == ["0 masks", "1 mask", "6 masks"]
+
+
+def test_any_fact_is_text() -> None:
+    assert as_text(1234567) == "1\u202f234\u202f567"
+    assert as_text(0.1) == "0.1"
+    assert as_text(3e-9) == "3.0 × 10⁻⁹"
+    assert as_text([True, None, "a"]) == "yes, –, a"
+    assert as_text([{"a": 1, "b": 2}, {"a": 3}]) == "a 1, b 2; a 3"
+
+
+def test_nested_facts_become_rows() -> None:
+    assert list(flattened({"blind": {"gamma_x": 0.5}})) == [("blind gamma x", "0.5")]

@@ -1,0 +1,64 @@
+"""Recoveries round by round."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from recollect.report.rounds import build_rounds, kept_rounds
+from recollect.report.sprites import Sheets
+from recollect.report.views import build_results
+from tests.report.browsing import pixels
+from tests.report.conftest import Open
+from tests.report.making import AuditFiles, record
+
+
+def test_few_rounds_are_all_shown() -> None:
+    assert kept_rounds(5, 8) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("most", [8, 20])
+def test_many_rounds_are_thinned_from_the_end(most: int) -> None:
+    kept = kept_rounds(1000, most)
+    assert kept[0] == 0
+    assert kept[-1] == 999
+    assert len(kept) <= most
+    gaps = [later - earlier for earlier, later in pairwise(kept)]
+    assert gaps == sorted(gaps)
+
+
+def test_without_a_trace_there_are_no_rounds() -> None:
+    audit = AuditFiles([record([0.1])]).in_memory
+    assert build_rounds(audit, build_results(audit), Sheets()) is None
+
+
+def test_an_image_is_named_and_its_rounds_are_those_of_the_record(planted: AuditFiles) -> None:
+    rounds = build_rounds(planted.in_memory, build_results(planted.in_memory), Sheets())
+    assert rounds is not None
+    assert rounds["mask"] == "block"
+    blind = next(r for r in planted.records if tuple(r.cell.values()) == ("train", "block", "blind"))
+    for position, image in enumerate(rounds["images"]):
+        assert image["name"] == blind.ids[position]
+        strip = next(strip for strip in image["strips"] if strip["method"] == "blind")
+        assert strip["total"] == blind.rounds[position]
+        assert (strip["mask"] is None) == (f"mask/blind/{position}" not in planted.traces)
+
+
+def test_the_rounds_are_those_of_the_trace(report: Path, planted: AuditFiles, open_page: Open) -> None:
+    page = open_page(report)
+    page.select_option("#watch-image", "1")
+    frames, masks = planted.traces["estimate/blind/1"], planted.traces["mask/blind/1"]
+    for number in (1, 2, len(frames)):
+        page.fill("#round", str(number))
+        assert page.inner_text("#round-number") == str(number)
+        estimate, mask = page.locator("#stage .method").first.locator("canvas").element_handles()
+        assert (pixels(page, estimate) == frames[number - 1]).all()
+        assert (pixels(page, mask)[..., 0] == masks[number - 1]).all()
+    page.fill("#round", "0")
+    assert (pixels(page, estimate) == planted.traces["degraded/1"]).all()
+    page.click("#play")
+    page.wait_for_function("() => document.querySelector('#round').value > 0")
+    page.wait_for_function("() => document.querySelector('#play').textContent === 'Play'")
+    assert page.input_value("#round") == page.get_attribute("#round", "max")
