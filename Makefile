@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-slow test-gpu lint types format docs hooks clean
+.PHONY: help demo test test-plain test-slow test-gpu lint types format docs hooks clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Recollect needs Python 3.11 or later; name one with make PYTHON=python3.11"; exit 1; }
@@ -21,6 +21,9 @@ demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report 
 
 test: $(READY) ## Run the tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-plain: $(READY) ## Run the tests of methods, engine and audits with recollect/accelerate removed
+	@$(BIN)/python -m tests.without_acceleration
 
 test-slow: $(READY) ## Run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow

@@ -7,6 +7,10 @@ from pathlib import Path
 from recollect.errors import InputError
 
 
+class Refused(Exception):
+    """Why a program is not opened."""
+
+
 def needs_pickle(path: Path, why: str) -> InputError:
     """A file that only full unpickling can read, which would run whatever code the file holds."""
     new = path.with_suffix(".safetensors").name

@@ -16,6 +16,7 @@ def size(shape: Sequence[int]) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of another library's message, which may run over pages."""
+    """Take the first line of another library's message, without control characters that a file put there."""
     text = str(error).strip()
-    return (text.splitlines()[0] if text else type(error).__name__)[:300]
+    line = text.splitlines()[0] if text else type(error).__name__
+    return "".join(character if character.isprintable() else "?" for character in line)[:300]

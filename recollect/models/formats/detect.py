@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 from recollect.errors import InputError
 
+# What zipfile raises for a damaged archive; most of these are undocumented.
+BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, ValueError, OSError)
 KNOWN = ".safetensors, .pt, .pth, .ts, .pt2, .onnx"
 
 
@@ -31,7 +35,7 @@ def _kind_of_zip(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name.partition("/")[2] or name for name in archive.namelist()]
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+    except BROKEN_ZIP as error:
         raise InputError(f"{path} cannot be read: {error}.") from None
     if path.suffix.lower() == ".pt2" or "archive_format" in names or "serialized_exported_program.json" in names:
         return "exported"

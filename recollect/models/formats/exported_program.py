@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from recollect.errors import InputError
-from recollect.models.formats.exported_checks import Refused, checked
-from recollect.models.refusals import unsafe_program
+from recollect.models.refusals import Refused, unsafe_program
+from recollect.models.safety.exported_checks import checked
 from recollect.models.wording import first_line
 
 PROGRAM = "models/model.json"

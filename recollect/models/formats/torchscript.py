@@ -1,63 +1,73 @@
-"""TorchScript: a program in torch's own small language, read before it is loaded.
+"""TorchScript: a program in torch's own small language, opened from a checked copy.
 
-The language has no way to Python, but a file may hold code that runs when it is loaded (`__setstate__`), and a few of
-its operators write or read files. Archives with either are refused before torch loads them.
+The language cannot reach Python, but some of its operators write and read files, and an archive may hold code that
+runs when it is loaded. A search for words cannot find these, because the language spells one name in many ways. So the
+file itself is never given to torch. Its code is parsed, held against a closed grammar and a closed list of operators,
+and written anew (`torchscript_grammar`); its values are followed step by step (`torchscript_values`); and torch opens
+the copy made of these (`torchscript_archive`). Loading a copy compiles its code and runs none of it. Before anything is
+called, the operators that torch itself resolved are held against the same list, in case the two parsers disagree.
 """
 
 from __future__ import annotations
 
-import re
 import warnings
-from io import BytesIO
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
 from recollect.errors import InputError
-from recollect.models.refusals import unsafe_program
+from recollect.models.refusals import Refused, unsafe_program
+from recollect.models.safety.operators import PRIMITIVES, SCRIPT_OPERATORS, STRUCTURE
+from recollect.models.safety.torchscript_archive import clean_copy
 from recollect.models.wording import first_line
 
-ON_LOADING = {"__setstate__"}
-ON_FILES = {"save", "load", "from_file", "open"}
-NAMESPACES = {"aten", "prim", "prims", "quantized"}  # operators of torch itself
 WAY_ROUND = "Export the model again without it, or build it from your own code with package.module:factory."
 
 
 def open_torchscript(path: Path, device: torch.device | str) -> nn.Module:
-    """The model of a TorchScript archive, in eval mode."""
-    data = path.read_bytes()  # once, so that what is checked is what is loaded
+    """Open the model of a TorchScript archive, in eval mode."""
     try:
-        check_program(data, path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch calls TorchScript deprecated; the file is what the user has
-            model = torch.jit.load(BytesIO(data), map_location=device)
-    except RuntimeError as error:
+            return load_checked(clean_copy(path), device).eval()
+    except Refused as error:
+        raise unsafe_program(path, str(error), WAY_ROUND) from None
+    except Exception as error:  # torch raises several kinds for what it cannot read
         raise InputError(f"{path} cannot be opened as TorchScript: {first_line(error)}") from None
-    return model.eval()
 
 
-def check_program(data: bytes, path: Path) -> None:
-    """Refuse code that runs on loading or touches files; read by the reader that torch.jit.load uses."""
-    reader = torch._C.PyTorchFileReader(BytesIO(data))
-    names = [name for name in reader.get_all_records() if not name.endswith(".debug_pkl")]
-    if any(name.lower() == "model.json" for name in names):
-        raise unsafe_program(path, "it is in the TorchScript format of before torch 1.4", "Save it with a newer torch.")
-    for name in names:
-        if name.lower().startswith("code/"):
-            _check_source(reader.get_record(name).decode("utf-8", "replace"), path)
+def load_checked(content: bytes, device: torch.device | str) -> nn.Module:
+    """Load an archive and check the operators that torch found in it; none of them has run."""
+    unit = torch._C.CompilationUnit()
+    load: Callable[..., Any] = torch._C.import_ir_module_from_buffer  # what torch.jit.load calls
+    module = load(unit, content, torch.device(device), {}, False)
+    check_compiled(unit)
+    if not module._has_method("forward"):
+        raise Refused("it has no forward, so that it cannot be called")
+    return torch.jit._recursive.wrap_cpp_module(module)
 
 
-def _check_source(source: str, path: Path) -> None:
-    """Words are looked for wherever they stand: an alias or an odd spelling cannot hide them."""
-    words = set(re.findall(r"[A-Za-z_]\w*", source))
-    if words & ON_LOADING:
-        raise unsafe_program(path, "it holds TorchScript code that runs when the file is loaded", WAY_ROUND)
-    if words & ON_FILES:
-        found = ", ".join(sorted(words & ON_FILES))
-        raise unsafe_program(path, f"its code uses {found}, which in TorchScript can reach files", WAY_ROUND)
-    strangers = set(re.findall(r"\bops\s*\.\s*(\w+)", source)) - NAMESPACES
-    if strangers:
-        raise unsafe_program(
-            path, f"it uses operators that are not torch's own ({', '.join(sorted(strangers))})", WAY_ROUND
-        )
+def check_compiled(unit: Any) -> None:
+    """Refuse a compiled program with an operator that is not on the list."""
+    checked: set[str] = set()
+    while functions := [function for function in unit.get_functions() if function.qualified_name not in checked]:
+        for function in functions:  # compiling one may add those that it calls
+            checked.add(function.qualified_name)
+            for kind in _kinds(function.graph):
+                if not _is_listed(kind):
+                    raise Refused(f"it uses {kind}, which is not on the list of operators that only compute")
+
+
+def _kinds(block: Any) -> Iterator[str]:
+    for node in block.nodes():
+        yield node.kind()
+        for inner in node.blocks():
+            yield from _kinds(inner)
+
+
+def _is_listed(kind: str) -> bool:
+    namespace, _, name = kind.partition("::")
+    return name in {"aten": SCRIPT_OPERATORS, "prim": PRIMITIVES | STRUCTURE}.get(namespace, frozenset())

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from recollect import InputError
 from recollect.models import open_model
-from recollect.models.formats.exported_checks import Refused, check_expression, check_operator
+from recollect.models.refusals import Refused
+from recollect.models.safety.exported_checks import check_expression, check_operator
 from tests.models.making import export, images, proven, rewrite, saved, script, tiny, touch
 
 PROGRAM, WEIGHTS = "models/model.json", "data/weights/model_weights_config.json"

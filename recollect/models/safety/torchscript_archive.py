@@ -1,0 +1,105 @@
+"""A clean copy of a TorchScript archive: checked values, sources written anew, and no other entry."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from recollect.models.formats.detect import BROKEN_ZIP
+from recollect.models.refusals import Refused
+from recollect.models.safety.torchscript_grammar import collect_definitions, parse_source, rewrite_source
+from recollect.models.safety.torchscript_values import check_values
+from recollect.models.wording import first_line
+
+MOST_GROWTH = 256 * 2**20  # bytes that an archive may unfold to beyond its own size; torch stores tensors unpacked
+MOST_SOURCE = 2 * 2**20  # bytes of code; parsing this much takes seconds, and a large network has a tenth of it
+PICKLES = ("constants", "data")
+SOURCE = re.compile(r"code/(__torch__(?:/[A-Za-z_]\w*)*)\.py", re.ASCII)
+TENSOR = re.compile(r"(constants|data)/\d+", re.ASCII)
+FACTS = {"version": re.compile(rb"\d{1,3}\n?"), ".data/version": re.compile(rb"\d{1,3}\n?")}
+FACTS |= {"byteorder": re.compile(rb"little|big")}
+CUSTOM_CLASSES = "__torch__.torch.classes"  # torch looks up C++ classes under this name first
+KINDS_OF_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def clean_copy(path: Path) -> bytes:
+    """Copy what a TorchScript model needs to a new archive, or refuse."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = _needed_entries(archive)
+            _check_sizes(entries, path.stat().st_size)
+            contents = {name: archive.read(entry) for name, entry in entries.items()}
+    except BROKEN_ZIP as error:
+        raise Refused(f"it is a broken zip archive ({first_line(error)})") from None
+    return _write(_checked(contents))
+
+
+def _needed_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Find the entries that torch reads, by their names inside the archive's folder."""
+    folder = archive.infolist()[0].filename.partition("/")[0] + "/" if archive.infolist() else ""
+    entries: dict[str, zipfile.ZipInfo] = {}
+    seen = set()
+    for entry in archive.infolist():
+        name = entry.filename.removeprefix(folder)
+        if entry.filename.lower() in seen:  # torch finds entries whatever their case
+            raise Refused(f"it holds two entries named {name[:60]!r}")
+        seen.add(entry.filename.lower())
+        if entry.filename.startswith(folder) and _is_needed(name):
+            if entry.compress_type not in KINDS_OF_PACKING or entry.flag_bits & 1:
+                raise Refused(f"its entry {name!r} is packed in a way that torch does not write")
+            entries[name] = entry
+    return entries
+
+
+def _is_needed(name: str) -> bool:
+    lowered = name.lower()
+    if lowered == "model.json":
+        raise Refused("it is in the TorchScript format of before torch 1.4; save it with a newer torch")
+    if lowered.startswith("code/") and not lowered.endswith((".debug_pkl", "/")):
+        source = SOURCE.fullmatch(name)
+        if source is None or _module(source).startswith(CUSTOM_CLASSES):
+            raise Refused(f"it holds code in {name[:80]!r}, where torch does not write any")
+        return True
+    return name in FACTS or name in (f"{pickle}.pkl" for pickle in PICKLES) or bool(TENSOR.fullmatch(name))
+
+
+def _module(source: re.Match[str]) -> str:
+    return source[1].replace("/", ".")
+
+
+def _check_sizes(entries: Mapping[str, zipfile.ZipInfo], packed: int) -> None:
+    unfolded = sum(entry.file_size for entry in entries.values())
+    if unfolded > packed + MOST_GROWTH:
+        raise Refused(f"its {packed:,} bytes unfold to {unfolded:,}, beyond the limit of {MOST_GROWTH:,} more")
+    source = sum(entry.file_size for name, entry in entries.items() if name.startswith("code/"))
+    if source > MOST_SOURCE:
+        raise Refused(f"it holds {source:,} bytes of code, beyond the limit of {MOST_SOURCE:,}")
+
+
+def _checked(contents: dict[str, bytes]) -> dict[str, bytes]:
+    """Check every entry, and rewrite the sources."""
+    for name, fact in FACTS.items():
+        if name in contents and not fact.fullmatch(contents[name]):
+            raise Refused(f"its entry {name!r} is not what torch writes")
+    sources = {name: found for name in contents if (found := SOURCE.fullmatch(name))}
+    trees = {_module(found): parse_source(contents[name], name) for name, found in sources.items()}
+    definitions = collect_definitions(trees)
+    for pickle in PICKLES:
+        if f"{pickle}.pkl" not in contents:
+            raise Refused(f"it has no {pickle}.pkl")
+        prefix = f"{pickle}/"
+        sizes = {name.removeprefix(prefix): len(data) for name, data in contents.items() if name.startswith(prefix)}
+        check_values(contents[f"{pickle}.pkl"], sizes, definitions)
+    rewritten = {name: rewrite_source(trees[_module(found)], definitions, name) for name, found in sources.items()}
+    return contents | rewritten
+
+
+def _write(contents: Mapping[str, bytes]) -> bytes:
+    copy = io.BytesIO()
+    with zipfile.ZipFile(copy, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in contents.items():
+            archive.writestr(f"archive/{name}", content)
+    return copy.getvalue()

@@ -1,0 +1,77 @@
+"""TorchScript models of many styles open, and compute exactly what they computed before."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from recollect.models import open_model
+from recollect.models.safety.operators import SCRIPT_OPERATORS, TENSOR_OPERATORS
+from tests.models.autoencoders import AUTOENCODERS
+from tests.models.making import images
+
+# Modes and messages; any other text that an operator takes could be the name of a file.
+TEXT_ARGUMENTS = {"approximate", "rounding_mode", "mode", "pad_mode", "padding", "equation", "norm", "ord", "indexing"}
+TEXT_ARGUMENTS |= {"reduce", "interpolation", "side", "assert_msg", "UPLO", "driver", "p", "padding_side"}
+
+
+def made(name: str) -> nn.Module:
+    torch.manual_seed(11)
+    return AUTOENCODERS[name]().eval()
+
+
+def compiled(model: nn.Module, style: str) -> torch.jit.ScriptModule:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch calls TorchScript deprecated, and warns of what a trace fixes
+        if style == "traced":
+            return torch.jit.trace(model, images(), check_trace=False)
+        scripted = torch.jit.script(model)
+        return torch.jit.freeze(scripted) if style == "frozen" else scripted
+
+
+@pytest.mark.parametrize("style", ["scripted", "traced", "frozen"])
+@pytest.mark.parametrize("name", AUTOENCODERS)
+def test_an_autoencoder_computes_what_it_did(tmp_path: Path, name: str, style: str) -> None:
+    original = compiled(made(name), style)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.jit.save(original, tmp_path / "m.pt")
+    opened = open_model(tmp_path / "m.pt", device="cpu")
+    with torch.no_grad():
+        assert torch.equal(opened(images()), original(images()))
+        assert torch.allclose(opened(images()), made(name)(images()), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+def test_other_kinds_of_numbers(tmp_path: Path, kind: torch.dtype) -> None:
+    original = compiled(made("u-net with skips").to(kind), "scripted")
+    original.save(str(tmp_path / "m.pt"))
+    with torch.no_grad():
+        assert torch.equal(open_model(tmp_path / "m.pt", device="cpu")(images().to(kind)), original(images().to(kind)))
+
+
+def test_weights_stay_the_same_and_can_be_moved(tmp_path: Path) -> None:
+    original = compiled(made("transformer"), "scripted")
+    original.save(str(tmp_path / "m.pt"))
+    opened = open_model(tmp_path / "m.pt", device="cpu")
+    weights = original.state_dict()
+    assert {name: weights[name].tolist() for name in weights} == {n: t.tolist() for n, t in opened.state_dict().items()}
+    assert opened.to(torch.float64).position.dtype == torch.float64
+
+
+def test_listed_operators_take_no_text_but_modes() -> None:
+    for name in sorted(TENSOR_OPERATORS):
+        for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
+            text = {argument.name for argument in schema.arguments if "str" in str(argument.type)}
+            assert text <= TEXT_ARGUMENTS or "Tensor" not in str(schema), schema  # text.split() is no tensor's split
+
+
+def test_listed_operators_are_torchs_own_and_none_reaches_files() -> None:
+    registered = {schema.name for schema in torch._C._jit_get_all_schemas()}
+    unknown = {name for name in SCRIPT_OPERATORS if f"aten::{name}" not in registered}
+    assert not unknown
+    for name in ("save", "from_file", "_print", "chr", "set_", "resize_", "_reshape_alias", "manual_seed", "wait"):
+        assert f"aten::{name}" in registered
+        assert name not in SCRIPT_OPERATORS

@@ -1,0 +1,397 @@
+"""TorchScript files that act on the machine when torch opens them: none does when Recollect opens it."""
+
+import pickle
+import stat
+import struct
+import warnings
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from recollect import InputError
+from recollect.models import open_model
+from recollect.models.formats.torchscript import check_compiled
+from recollect.models.refusals import Refused
+from recollect.models.safety.torchscript_archive import MOST_GROWTH, MOST_SOURCE, clean_copy
+from tests.models.making import images, script, tiny
+
+SOURCE = "archive/code/__torch__.py"
+Change = Callable[[dict[str, bytes]], None]
+
+
+class Scaled(nn.Module):
+    """A model whose code is one source, the first of an archive."""
+
+    __module__ = "__main__"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((4,), 0.5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight.mean()
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The entries of an honest file."""
+    path = script(Scaled().eval(), tmp_path_factory.mktemp("honest") / "m.pt")
+    with zipfile.ZipFile(path) as file:
+        entries = {f"archive/{name.partition('/')[2]}": file.read(name) for name in file.namelist()}
+    return {name: content for name, content in entries.items() if not name.endswith(".debug_pkl")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder in which a written file is seen, with a secret to read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_bytes(bytes(range(64)))
+    return tmp_path
+
+
+def write(entries: dict[str, bytes], path: Path, packing: int = zipfile.ZIP_STORED) -> Path:
+    with zipfile.ZipFile(path, "w", packing) as file:
+        for name, content in entries.items():
+            file.writestr(name, content)
+    return path
+
+
+def with_line(archive: dict[str, bytes], line: str) -> dict[str, bytes]:
+    """The honest file with lines of code before its first statement."""
+    return {**archive, SOURCE: before_first_statement(archive[SOURCE], line)}
+
+
+def before_first_statement(source: bytes, lines: str) -> bytes:
+    at = source.index(b"    weight = self.weight")
+    indented = "".join(f"    {line}\n" for line in lines.split("\n"))
+    return source[:at] + indented.encode() + source[at:]
+
+
+def opened_by_torch(path: Path) -> None:
+    with warnings.catch_warnings(), suppress(Exception):
+        warnings.simplefilter("ignore")
+        torch.jit.load(path)(images())
+
+
+def refused(path: Path, folder: Path, match: str | None = None) -> None:
+    """Refused in one line without control characters, and the folder holds what it held."""
+    before = {file: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+    with pytest.raises(InputError, match=match) as error:
+        open_model(path, device="cpu")
+    assert str(error.value).isprintable()
+    assert {file: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
+
+
+# Each writes the file "mark" when torch opens and calls it.
+WRITES = {
+    "plain": 'torch.save(x, "mark")',
+    "octal": r'getattr(torch, "s\141ve")(x, "mark")',
+    "octal throughout": r'getattr(torch, "\163\141\166\145")(x, "mark")',
+    "joined literals": 'getattr(torch, "sa" "ve")(x, "mark")',
+    "getattr": 'getattr(torch, "save")(x, "mark")',
+    "single quotes": "getattr(torch, 'save')(x, 'mark')",
+    "triple quotes": 'getattr(torch, """save""")(x, """mark""")',
+    "ops": 'ops.aten.save(x, "mark")',
+    "getattr of ops": 'getattr(ops.aten, "save")(x, "mark")',
+    "nested getattr": 'getattr(getattr(ops, "aten"), "save")(x, "mark")',
+    "octal in both": r'getattr(getattr(ops, "\141ten"), "s\141ve")(x, "mark")',
+    "alias of the operator": 'write = torch.save\nwrite(x, "mark")',
+    "alias by getattr": r'write = getattr(torch, "s\141ve")' + '\nwrite(x, "mark")',
+    "alias of torch": 't = torch\nt.save(x, "mark")',
+    "alias of ops": 'o = ops\no.aten.save(x, "mark")',
+    "alias of the namespace": 'a = ops.aten\na.save(x, "mark")',
+    "alias of an alias": 'a = ops\nb = a.aten\nc = b\nc.save(x, "mark")',
+    "spaces": 'torch . save (x, "mark")',
+    "line continuation": 'torch.\\\n    save(x, "mark")',
+    "inside brackets": 'y = [\n      torch.save(x,\n  "mark")]',
+    "keyword": 'torch.save(x, filename="mark")',
+    "in a dictionary": 'y = {"a": torch.save(x, "mark")}',
+    "in a comprehension": 'y = [torch.save(x, "mark") for i in [1]]',
+    "in a loop": 'for i in range(1):\n  torch.save(x, "mark")',
+    "in a condition": 'if True:\n  torch.save(x, "mark")\nelse:\n  pass',
+    "conditional expression": 'torch.save(x, "mark") if True else None',
+    "in an assertion": 'assert torch.save(x, "mark") is None',
+    "in a thread": 'def g():\n  return torch.save(x, "mark")\nf = fork(g)\ntorch.wait(f)',
+    "path built from parts": 'torch.save(x, torch.add("ma", "rk"))',
+    "path by format": 'torch.save(x, torch.format("{}{}", "ma", "rk"))',
+    "a mapped file": 'torch.add_(x, torch.from_file("mark", True, 1))',
+    "a mapped file in octal": r'torch.add_(x, getattr(torch, "from\137file")("mark", True, 1))',
+    "a mapped file by ops": 'torch.add_(x, ops.aten.from_file("mark", True, 1))',
+    "overwriting": 'torch.save(x, "secret")',
+}
+
+# Each reads, prints, calls or names what a model has no need for; torch itself refuses some.
+ACTS = {
+    "reading a file": 'y = torch.from_file("secret", False, 16)',
+    "hexadecimal": r'getattr(torch, "s\x61ve")(x, "mark")',
+    "unicode escape": r'getattr(torch, "s\u0061ve")(x, "mark")',
+    "named character": r'getattr(torch, "s\N{LATIN SMALL LETTER A}ve")(x, "mark")',
+    "concatenation": 'getattr(torch, "sa" + "ve")(x, "mark")',
+    "f-string": 'getattr(torch, f"save")(x, "mark")',
+    "a variable": 'n = "save"\ngetattr(torch, n)(x, "mark")',
+    "a method of a tensor": 'x.save("mark")',
+    "torch.ops": 'torch.ops.aten.save(x, "mark")',
+    "torch.classes": "y = torch.classes.profiler._RecordFunction",
+    "a C++ class": "y = __torch__.torch.classes.profiler._RecordFunction",
+    "a profiler": 'y = ops.profiler._record_function_enter("a")',
+    "torch.hub": 'torch.hub.load("a", "b")',
+    "torch.jit": 'torch.jit.save(x, "mark")',
+    "shared memory": "y = ops.symm_mem.set_signal_pad_size(4)",
+    "another process": 'y = ops._c10d_functional.all_reduce(x, "sum", "0")',
+    "a remote call": 'y = ops.prim.rpc_async("worker", "f")',
+    "quantized": "y = ops.quantized.linear_prepack(x, None)",
+    "a Python operator": "y = ops.prim.PythonOp(x)",
+    "the clock": "y = ops.prim.TimePoint()",
+    "an address": "y = ops.prim.id(self)",
+    "global seed": "torch.manual_seed(1)",
+    "storage without bounds": "y = torch._reshape_alias(x, [1000000], [1])",
+    "replaced storage": "torch.set_(x, x)",
+    "print": r'print("\033[2J")',
+    "print by operator": 'ops.aten._print("hello")',
+    "a control character by number": "y = torch.chr(27)",
+    "an escape in a message": r'ops.prim.RaiseException("\033[2J", "builtins.ValueError")',
+    "a lambda": 'f = lambda y: torch.save(y, "mark")',
+    "open": 'y = open("secret")',
+    "import": 'y = __import__("os")',
+    "eval": 'eval("1")',
+    "builtins": "y = x.__class__.__bases__",
+    "globals": "y = globals()",
+    "an import statement": "import os",
+    "exec of a name": "exec",
+    "a walrus": '(t := torch).save(x, "mark")',
+    "a starred call": "torch.add(*[x, x])",
+    "a decorator": "@torch.save\ndef g():\n  return 1",
+    "a class inside": "class G:\n  pass",
+    "try": "try:\n  pass\nexcept:\n  pass",
+    "shadowing": "torch = ops",
+    "shadowing by a loop": "for torch in range(1):\n  pass",
+    "a dunder getattr": 'y = getattr(self, "__class__.save")',
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_code_that_writes_a_file(folder: Path, archive: dict[str, bytes], name: str) -> None:
+    path = write(with_line(archive, WRITES[name]), folder / "evil.pt")
+    refused(path, folder, "Nothing of it was run")
+    secret = (folder / "secret").read_bytes()
+    opened_by_torch(path)
+    assert (folder / "mark").exists() or (folder / "secret").read_bytes() != secret  # the attack is real
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_code_that_acts_otherwise(folder: Path, archive: dict[str, bytes], name: str) -> None:
+    refused(write(with_line(archive, ACTS[name]), folder / "evil.pt"), folder, "Nothing of it was run")
+
+
+def test_a_printing_model_does_not_reach_the_terminal(
+    folder: Path, archive: dict[str, bytes], capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = write(with_line(archive, ACTS["print"]), folder / "evil.pt")
+    refused(path, folder)
+    assert capfd.readouterr().out == ""
+    opened_by_torch(path)
+    assert "\033[2J" in capfd.readouterr().out  # the attack is real
+
+
+def replaced(old: bytes, new: bytes, entry: str = SOURCE) -> Change:
+    def change(entries: dict[str, bytes]) -> None:
+        assert old in entries[entry]
+        entries[entry] = entries[entry].replace(old, new)
+
+    return change
+
+
+def added(entry: str, content: bytes) -> Change:
+    return lambda entries: entries.update({entry: content})
+
+
+def appended(content: bytes) -> Change:
+    return lambda entries: entries.update({SOURCE: entries[SOURCE] + content})
+
+
+FORWARD = b"  def forward"
+EVIL = b'def evil(x: Tensor) -> Tensor:\n  torch.save(x, "mark")\n  return x\n'
+SETSTATE = b"  def __setstate__(self: __torch__.Scaled, s: Dict[str, Tensor]) -> NoneType:\n    return None\n"
+GETSTATE = SETSTATE.replace(b"__setstate__", b"__getstate__")
+HOOK = (
+    b'  def hook(self: __torch__.Scaled, y: Tuple[Tensor]) -> NoneType:\n    torch.save(y, "mark")\n    return None\n'
+)
+DEEP = b"    y = " + b"(" * 5000 + b"x" + b")" * 5000 + b"\n    weight = self.weight"
+CHAIN = b"    y = x" + b"[0]" * 20_000 + b"\n    weight = self.weight"
+MINUS = b"    y = " + b"-" * 100_000 + b"1\n    weight = self.weight"
+FIRST = b"    weight = self.weight"
+ARCHIVES: dict[str, Change] = {
+    "runs on loading": replaced(FORWARD, SETSTATE + FORWARD),
+    "runs on saving": replaced(FORWARD, GETSTATE + FORWARD),
+    "a hook": replaced(FORWARD, b'  __forward_pre_hooks__ = ["hook", ]\n' + HOOK + FORWARD),
+    "a hook that is missing": replaced(FORWARD, b'  __forward_hooks__ = ["absent", ]\n' + FORWARD),
+    "a constant": replaced(FORWARD, b'  c : Final[str] = torch.save([1], "mark")\n' + FORWARD),
+    "a default argument": replaced(b"x: Tensor)", b'x: Tensor, y: str=torch.save([1], "mark"))'),
+    "a type": replaced(b"x: Tensor)", b"x: __torch__.torch.classes.profiler._RecordFunction)"),
+    "a field of a C++ class": replaced(FORWARD, b"  c : __torch__.torch.classes.rnn.CellParamsBase\n" + FORWARD),
+    "a field that lends a name": replaced(FORWARD, b"  save : Tensor\n" + FORWARD),
+    "a method that lends a name": replaced(
+        FORWARD, b"  def save(self: __torch__.Scaled) -> int:\n    return 1\n" + FORWARD
+    ),
+    "no forward": replaced(b"def forward", b"def backwards"),
+    "a base class": replaced(b"class Scaled(Module)", b"class Scaled(torch.save)"),
+    "a metaclass": replaced(b"class Scaled(Module)", b"class Scaled(Module, metaclass=Module)"),
+    "a second function": appended(EVIL),
+    "a statement of the module": appended(b'torch.save([1], "mark")\n'),
+    "a C++ class defined anew": added("archive/code/__torch__/torch/classes/profiler.py", EVIL),
+    "another module": added("archive/code/__torch__/other.py", EVIL),
+    "code of another case": added("archive/CODE/__torch__/other.py", EVIL),
+    "a second source of another case": added("archive/code/__TORCH__.py", EVIL),
+    "code outside its folder": added("archive/code/../__torch__.py", EVIL),
+    "code beside torch's": added("archive/code/other.py", EVIL),
+    "the format of before torch 1.4": added("archive/model.json", b"{}"),
+    "not UTF-8": replaced(FIRST, b'    y = "\xff\xfe"\n' + FIRST),
+    "letters that fold to ASCII": replaced(FIRST, '    torch.\u017fave(x, "mark")\n'.encode() + FIRST),
+    "UTF-7 by a cookie": lambda entries: entries.update({SOURCE: b"# coding: utf-7\n" + entries[SOURCE] + b"+AAo-"}),
+    "a byte order mark": lambda entries: entries.update({SOURCE: b"\xef\xbb\xbf" + entries[SOURCE]}),
+    "a null byte": replaced(FIRST, b'    y = 1\x00\n    torch.save(x, "mark")\n' + FIRST),
+    "a form feed": replaced(FIRST, b"\x0c" + FIRST),
+    "a carriage return": replaced(FIRST, b'    y = 1 # \r    torch.save(x, "mark")\n' + FIRST),
+    "deep brackets": replaced(FIRST, DEEP),
+    "a long chain": replaced(FIRST, CHAIN),
+    "many signs": replaced(FIRST, MINUS),
+    "too much code": appended(b"#" * MOST_SOURCE),
+    "a pickle of Python": added("archive/data.pkl", pickle.dumps(print, 2)),
+    "a C++ object": replaced(b"c__torch__\nScaled\n", b"c__torch__.torch.classes.quantized\nX\n", "archive/data.pkl"),
+    "a reference to another process": replaced(
+        b"c__torch__\nScaled\n", b"ctorch.distributed.rpc\nrref\n", "archive/data.pkl"
+    ),
+    "a quantized tensor": replaced(b"_rebuild_tensor_v2", b"_rebuild_qtensor", "archive/data.pkl"),
+    "a number that calls": replaced(b"c__torch__\nScaled\n", b"K\x00", "archive/data.pkl"),
+    "more numbers than bytes": replaced(b"K\x04", b"K\xff", "archive/data.pkl"),
+    "a view beyond its numbers": replaced(b"(K\x04t", b"(K\xfft", "archive/data.pkl"),
+    "an offset beyond its numbers": replaced(b"K\x00(K", b"K\x02(K", "archive/data.pkl"),
+    "a far memo": replaced(b"q\x00", b"r" + struct.pack("<I", 2**32 - 1), "archive/data.pkl"),
+    "deep values": added("archive/constants.pkl", b"\x80\x02)" + b"\x85" * 1_000_000 + b"."),
+    "a list that holds itself": added("archive/constants.pkl", b"\x80\x02]q\x00h\x00a\x85."),
+    "a list that is filled twice": added("archive/constants.pkl", b"\x80\x02](K\x01e(K\x02e\x85."),
+    "an escape in a value": replaced(b"training", b"tra\x1bning", "archive/data.pkl"),
+    "constants of another kind": added("archive/constants.pkl", pickle.dumps([b"a"], 4)),
+    "no values": lambda entries: entries.pop("archive/data.pkl") and None,
+    "another protocol": replaced(b"\x80\x02", b"\x80\x1b", "archive/data.pkl"),
+    "a strange version": added("archive/version", b"../../x"),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_archives_that_hide_something(folder: Path, archive: dict[str, bytes], name: str) -> None:
+    entries = dict(archive)
+    ARCHIVES[name](entries)
+    refused(write(entries, folder / "evil.pt"), folder, "Nothing of it was run")
+
+
+@pytest.mark.parametrize("name", ["a hook", "a second function"])
+def test_operators_that_torch_found_are_checked_again(folder: Path, archive: dict[str, bytes], name: str) -> None:
+    """The second check holds where the first one would have missed something."""
+    entries = dict(archive)
+    ARCHIVES[name](entries)
+    entries[SOURCE] = entries[SOURCE].replace(
+        FIRST, b"    z = __torch__.evil(x)\n" + FIRST if name != "a hook" else FIRST
+    )
+    unit = torch._C.CompilationUnit()
+    load: Callable[..., object] = torch._C.import_ir_module_from_buffer
+    load(unit, write(entries, folder / "evil.pt").read_bytes(), torch.device("cpu"), {}, False)
+    with pytest.raises(Refused, match="aten::save"):
+        check_compiled(unit)
+    assert not (folder / "mark").exists()
+
+
+def test_a_tensor_larger_than_its_bytes_is_a_real_attack(folder: Path, archive: dict[str, bytes]) -> None:
+    entries = dict(archive)
+    ARCHIVES["more numbers than bytes"](entries)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = torch.jit.load(write(entries, folder / "evil.pt"))
+    assert model.weight.numel() == 255  # four numbers were saved; the others are memory of this process
+
+
+def test_entries_that_a_model_does_not_need_are_not_opened(folder: Path, archive: dict[str, bytes]) -> None:
+    entries = dict(archive)
+    entries["archive/bytecode.pkl"] = pickle.dumps(print)
+    entries["archive/extra/notes.py"] = EVIL
+    entries["archive/../../mark"] = b"traversal"
+    entries["/mark"] = b"absolute"
+    entries["other/code/__torch__.py"] = EVIL
+    entries["archive/code/__torch__.py.debug_pkl"] = pickle.dumps(print)
+    entries["archive/traced_inputs.pkl"] = pickle.dumps(print)
+    path = write(entries, folder / "m.pt")
+    assert torch.equal(open_model(path, device="cpu")(images()), images() * 0.5)
+    assert {file.name for file in folder.iterdir()} == {"m.pt", "secret"}
+
+
+def test_two_entries_of_one_name(folder: Path, archive: dict[str, bytes]) -> None:
+    evil = before_first_statement(archive[SOURCE], WRITES["plain"])
+    for name in (SOURCE, SOURCE.replace("archive", "ARCHIVE")):
+        path = write(archive, folder / "evil.pt")
+        with zipfile.ZipFile(path, "a") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zipfile warns of what the test is about
+            file.writestr(name, evil)
+        refused(path, folder, "two entries")
+
+
+def test_a_symbolic_link_is_not_followed(folder: Path, archive: dict[str, bytes]) -> None:
+    entries = dict(archive)
+    target = entries.pop("archive/data/0")
+    path = write(entries, folder / "evil.pt")
+    link = zipfile.ZipInfo("archive/data/0")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(link, b"secret")
+    assert len(target) > len(b"secret")
+    refused(path, folder, "more numbers than the file holds")
+
+
+def test_archives_that_unfold_to_gigabytes(folder: Path, archive: dict[str, bytes]) -> None:
+    path = write(archive, folder / "evil.pt")
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file, file.open("archive/data/1", "w") as entry:
+        for _ in range(MOST_GROWTH // 2**24 + 1):
+            entry.write(bytes(2**24))
+    assert path.stat().st_size < 2**20
+    refused(path, folder, "beyond the limit")
+
+
+def test_packed_archives_open(folder: Path, archive: dict[str, bytes]) -> None:
+    path = write(archive, folder / "m.pt", zipfile.ZIP_DEFLATED)
+    assert torch.equal(open_model(path, device="cpu")(images()), images() * 0.5)
+    refused(write(archive, folder / "evil.pt", zipfile.ZIP_BZIP2), folder, "packed in a way")
+
+
+def test_a_cut_file_is_refused(folder: Path) -> None:
+    whole = script(tiny(), folder / "m.pt").read_bytes()
+    for length in range(0, len(whole), len(whole) // 20):
+        (folder / "cut.pt").write_bytes(whole[:length])
+        with pytest.raises(InputError):
+            open_model(folder / "cut.pt", device="cpu")
+
+
+def test_a_file_with_changed_bytes_computes_or_is_refused(folder: Path) -> None:
+    whole = script(tiny(), folder / "m.pt").read_bytes()
+    generator = torch.Generator().manual_seed(0)
+    for at in torch.randint(len(whole), (60,), generator=generator).tolist():
+        changed = bytearray(whole)
+        changed[at] ^= 1 + at % 255
+        (folder / "changed.pt").write_bytes(bytes(changed))
+        with suppress(InputError):
+            open_model(folder / "changed.pt", device="cpu")
+    assert {file.name for file in folder.iterdir()} == {"m.pt", "changed.pt", "secret"}
+
+
+def test_what_torch_writes_is_what_was_read(folder: Path, archive: dict[str, bytes]) -> None:
+    """Comments and type comments, which torch's parser may read, do not reach it."""
+    entries = dict(archive)
+    entries[SOURCE] = entries[SOURCE].replace(FIRST, b"    # type: () -> int\n" + FIRST + b" # type: int", 1)
+    path = write(entries, folder / "m.pt")
+    assert torch.equal(open_model(path, device="cpu")(images()), images() * 0.5)
+    with zipfile.ZipFile(BytesIO(clean_copy(path))) as file:
+        assert b"type:" not in file.read(SOURCE)
