@@ -23,10 +23,10 @@ from reporting import input_errors_end_it, read_result, table
 from torch import Tensor
 
 from recollect import Images, InputError, Score, load, mask, observe
-from recollect.auditing.generic_baseline import STRONGEST
 from recollect.degradation import SIX, Observation
 from recollect.diffusion import Prior, bundled, open_prior
 from recollect.methods import DDNM, Biharmonic
+from recollect.methods.ddnm import STRONGEST
 from recollect.records import provenance, read_json, write_json
 
 

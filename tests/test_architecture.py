@@ -195,7 +195,7 @@ def test_importing_it_costs_little_more_than_importing_torch() -> None:
 
 def test_the_public_names_are_there() -> None:
     assert all(hasattr(recollect, name) for name in recollect.__all__)
-    assert recollect.__all__ == sorted(recollect.__all__)
+    assert dir(recollect) == recollect.__all__ == sorted(recollect.__all__)
     assert len(recollect.__all__) <= 25
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
@@ -58,9 +58,14 @@ class Network(nn.Module):
         """Return what a checkpoint stores to build the network again: its class and its settings."""
         return {"class": type(self).__name__, **self.settings}
 
-    def paper_settings(self, noise_std: float = 0.0) -> PaperSettings | None:  # noqa: ARG002  (for overrides)
-        """Return the paper's settings for this network; None where the paper has none."""
+    @classmethod
+    def paper_settings_of(cls, settings: Mapping[str, Any], noise_std: float = 0.0) -> PaperSettings | None:  # noqa: ARG003
+        """Return the paper's settings for a network built from these settings; None where the paper has none."""
         return None
+
+    def paper_settings(self, noise_std: float = 0.0) -> PaperSettings | None:
+        """Return the paper's settings for this network; None where the paper has none."""
+        return self.paper_settings_of(self.settings, noise_std)
 
 
 def make_activation(name: str) -> nn.Module:

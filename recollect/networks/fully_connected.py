@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -57,8 +57,9 @@ class FullyConnected(Network):
             raise InputError(f"This network takes images of {expected}; these are {given}.")
         return self.net(x)
 
-    def paper_settings(self, noise_std: float = 0.0) -> PaperSettings:
-        deep_or_noisy = self.settings["layers"] > 10 or self.settings["activation"] == "prelu" or noise_std > 0
+    @classmethod
+    def paper_settings_of(cls, settings: Mapping[str, Any], noise_std: float = 0.0) -> PaperSettings:
+        deep_or_noisy = settings["layers"] > 10 or settings["activation"] == "prelu" or noise_std > 0
         return PaperSettings(gamma=0.1 if deep_or_noisy else 0.5, start="half_kept")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -71,7 +71,8 @@ class UNet(Network):
             x = stage(x)
         return self.out(x)
 
-    def paper_settings(self, noise_std: float = 0.0) -> PaperSettings:  # noqa: ARG002  (the same with noise)
+    @classmethod
+    def paper_settings_of(cls, settings: Mapping[str, Any], noise_std: float = 0.0) -> PaperSettings:  # noqa: ARG003
         return PaperSettings(gamma=1.0, start="all_erased")
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from recollect.auditing.request import papers_blind, settle_methods
+from recollect.auditing.method_setup import method_identity
+from recollect.auditing.request import STARTS
 from recollect.degradation import Observation, mask, observe
 from recollect.diffusion import BUNDLED
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.methods import DDNM, METHODS
 from recollect.networks import FullyConnected, UNet
+from recollect.networks.base import PaperSettings
 from recollect.records import cell_key, plain
 
 SEED = 42  # of every experiment
@@ -82,6 +84,12 @@ class Fit:
         own = {name: plain(getattr(self, name)) for name in names}
         return {**own, "images": self.images.spelling, "seed": SEED}
 
+    def paper_settings(self, noise_std: float) -> PaperSettings:
+        """Return the paper's gamma and start for this network."""
+        if self.layers is None:
+            return UNet.paper_settings_of({"activation": self.activation}, noise_std)
+        return FullyConnected.paper_settings_of({"layers": self.layers, "activation": self.activation}, noise_std)
+
     def network(self, shape: tuple[int, int, int]) -> FullyConnected | UNet:
         widths = self.width if isinstance(self.width, tuple) else (self.width,)
         if self.layers is None:
@@ -142,7 +150,7 @@ class Cell:
         own: dict[str, Any]
         if self.sees_network:
             method = self.build_method()
-            own = {"fit": self.fit.identity, "method": {"kind": type(method).__name__, **plain(method)}}
+            own = {"fit": self.fit.identity, "method": method_identity(method)}
         else:
             own = {"images": self.fit.images.spelling, "method": generic_settings(self.fit.images.prior)}
         return own | settings
@@ -155,10 +163,9 @@ class Cell:
         """Build the method with the paper's settings for this network, or with the cell's own gamma."""
         if not self.sees_network:
             return DDNM(prior, seed=SEED)
-        blind = papers_blind(self.fit.layers, self.fit.activation, self.noise_std)
-        if self.gamma is not None:
-            blind = replace(blind, gamma=self.gamma)
-        return settle_methods({self.method: self.method}, blind, self.noise_std)[self.method]
+        setting = self.fit.paper_settings(self.noise_std)
+        gamma = setting.gamma if self.gamma is None else self.gamma
+        return METHODS[self.method].for_audit(gamma=gamma, start=STARTS[setting.start], paste=self.noise_std == 0)
 
     def observe(self, images: Images) -> Observation:
         """Damage these images by the cell's mask and noise."""

@@ -71,6 +71,7 @@ class ModelFormat:
     takes_weights: bool = False  # a file of weights may be given beside it
     read_weights: Callable[[ModelReference], Mapping[str, Tensor]] | None = None  # for a factory's network
     files_beside: Callable[[Path], Iterable[Path]] = lambda _path: ()  # further files that a model is made of
+    listed: bool = True  # in help; False for what is recognised only to be refused
     order: int = 100  # formats are asked in this order, and listed so in help
 
 

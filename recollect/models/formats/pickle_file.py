@@ -29,4 +29,5 @@ FORMAT = ModelFormat(
     open=refuse_pickle,
     read_weights=refuse_pickle,
     order=90,
+    listed=False,
 )

@@ -135,4 +135,5 @@ FORMAT = ModelFormat(
     read_weights=read_state_dict,
     suffixes=(".pt", ".pth"),
     order=80,
+    listed=False,
 )

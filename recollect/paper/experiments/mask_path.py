@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.auditing.pictures import film
+from recollect.auditing.traces import trace_rounds
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.scales import Scale
@@ -29,7 +29,7 @@ def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
     for name in scale.masks:
         cell = Cell(fit, fit.milestones[-1], "train", name, "blind")
         blind, seen = cell.build_method(), cell.observe(image)
-        frames = film(image, seen, {"blind": lambda y, trace, blind=blind: blind(f, y, trace=trace)})
+        frames = trace_rounds(image, seen, {"blind": lambda y, trace, blind=blind: blind(f, y, trace=trace)})
         first = blind.start(seen.y).expand(seen.y).keep[0].float().mean(0).numpy()
         truth = seen.truth.expand(seen.y).keep[0].float().mean(0).numpy()  # type: ignore[attr-defined]
         arrays |= {

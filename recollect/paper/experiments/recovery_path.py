@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.auditing.pictures import film
+from recollect.auditing.traces import trace_rounds
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.scales import Scale
@@ -28,7 +28,7 @@ def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
     cells = [Cell(fit, fit.milestones[-1], "train", scale.masks[-1], name) for name in ("blind", "iterate")]
     methods = {cell.method: cell.build_method() for cell in cells}
     runs = {name: lambda y, trace, run=run: run(f, y, trace=trace) for name, run in methods.items()}
-    return film(images, cells[0].observe(images), runs)
+    return trace_rounds(images, cells[0].observe(images), runs)
 
 
 def draw(arrays: Arrays) -> Figure:
