@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
-import json
 import math
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +14,7 @@ import numpy as np
 from recollect.auditing.pictures import load_arrays, save_arrays
 from recollect.auditing.statistics import image_columns
 from recollect.errors import InputError
-from recollect.records import Record, plain, read_json, read_record, write_json, write_record
+from recollect.records import CellFolder, Record, compute_once, plain, short_hash
 
 _MADE = ("cells", "audit.json", "images.csv", "samples.npz", "traces.npz", "report.html")
 
@@ -50,9 +48,11 @@ class Store:
             return None
         for folder in [cells, *sorted(cells.parent.glob("earlier/*/cells"))]:
             try:
-                record, pictures = read_record(folder / f"{key}.json"), load_arrays(folder / f"{key}.npz")
+                record, pictures = CellFolder(folder).find(key), load_arrays(folder / f"{key}.npz")
             except (InputError, OSError, EOFError, ValueError, TypeError, zipfile.BadZipFile):
-                continue  # not there, or damaged: the cell is run again
+                continue  # damaged, or without pictures: the cell is run again
+            if record is None:
+                continue
             if folder != cells:
                 self.add(record, pictures)
             self._hold(key, pictures)
@@ -64,7 +64,7 @@ class Store:
         self._hold(record.key, pictures)
         if cells := self._cells():
             save_arrays(cells / f"{record.key}.npz", pictures)
-            write_record(cells, record)  # last: a record on disk is a cell that is finished
+            CellFolder(cells).add(record)  # last: a record on disk is a cell that is finished
 
     def add_pictures(self, pictures: Mapping[str, np.ndarray], set_name: str) -> None:
         """Keep pictures of a set that belong to no cell."""
@@ -74,11 +74,7 @@ class Store:
         """Make a result once: a folder that holds it gives it back; plain values either way."""
         if not self.folder:
             return plain(make())
-        identity = json.dumps(plain(settings), sort_keys=True)
-        path = self.folder / "steps" / f"{name}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}.json"
-        if not path.exists():
-            write_json(path, make())
-        return read_json(path)
+        return compute_once(self.folder / "steps" / f"{name}-{short_hash(settings)}.json", make)
 
     def copy_to(self, folder: Path, records: Iterable[Record]) -> None:
         """Write the same cells to another folder."""
