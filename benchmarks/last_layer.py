@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from measuring import can_be_written, mistakes_told, read_result, table
+from reporting import check_writable, input_errors_end_it, read_result, table
 
 from recollect import Blind, FullyConnected, Images, KnownMask, Score, load, mask, observe
 from recollect.degradation import SIX
@@ -27,7 +27,7 @@ GAMMA = 0.5
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    with mistakes_told():
+    with input_errors_end_it():
         run(parse(arguments))
 
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
     if options.tables:
         print(tables(read_result(options.tables, "rows", "gamma")))
         return
-    can_be_written(options.out)
+    check_writable(options.out)
     images = load(options.images)
     results: dict[str, Any] = {
         "date": date.today().isoformat(), **provenance("cpu"), "images": options.images, "layers": options.layers,
@@ -66,7 +66,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def fit_and_recover(images: Images, loss: float, solved: bool, options: argparse.Namespace) -> dict[str, Any]:
     f = FullyConnected(images.shape, layers=options.layers, width=options.width)
     recipe = Recipe.for_network(f, len(images))
-    recipe = recipe if solved else replace(recipe, finish_from=None)
+    recipe = recipe if solved else replace(recipe, solve_below=None)
     done = train_to_loss(f, images, loss, recipe=recipe, max_seconds=options.max_seconds)
     f.eval()
     return {

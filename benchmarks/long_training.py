@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(given.threads)
     images = load(given.images)
     network = FullyConnected(images.shape, layers=given.layers, width=given.width, activation=given.activation)
-    recipe = replace(Recipe.for_network(network, len(images), "muon"), decay=given.decay)
+    recipe = replace(Recipe.for_network(network, len(images), "muon"), weight_decay=given.decay)
     stepper = Stepper(network, images.pixels, recipe)
     print("| steps | train loss | spectral norms |", " | ".join(MASKS), "|")
     done = 0

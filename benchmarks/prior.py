@@ -19,19 +19,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import mistakes_told, read_result, table
+from reporting import input_errors_end_it, read_result, table
 from torch import Tensor
 
 from recollect import Images, InputError, Score, load, mask, observe
-from recollect.auditing.generic_baseline import STRONGEST
 from recollect.degradation import SIX, Observation
 from recollect.diffusion import Prior, bundled, open_prior
 from recollect.methods import DDNM, Biharmonic
+from recollect.methods.ddnm import STRONGEST
 from recollect.records import provenance, read_json, write_json
 
 
 def main() -> None:
-    with mistakes_told():
+    with input_errors_end_it():
         run(arguments())
 
 

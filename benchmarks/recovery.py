@@ -7,17 +7,17 @@
 DATA holds `tiny-imagenet-200.zip`, `svhn/` and `cifar-10-batches-py/`; without it the images are random. The second
 command runs every GPU case in a few minutes on one H200 and needs torch, numpy, Pillow, scipy and safetensors.
 
-For the same images, network and first masks:
-(a) one image at a time with the paper's stopping rule; where that is long, some images, those that settle soonest, and
-    the rest at their pace for the rounds that the rule needs: up to three more than (c) where it settles, by what the
-    rule has counted when (c) stops, and all that are allowed where not;
-(b) the same for all images at once, until every one has stopped; where that is long, some rounds and the rest alike;
-(c) recollect's `Blind`, everything included, drawing its first masks too;
-each the shortest of some runs, of (a) and (b) of as many as the budget allows;
-floor: the network alone at its best batch size, of those there are images for, and for exactly the image-steps that (c)
-    needs: each round of 40 steps applies it 39 times, since the last step's outcome is never used.
-"In work" is the network at the batch sizes of (c), as recollect runs it: products in kernels of its choice, on a GPU
-captured where that is faster. "(c) / floor" is the median of turns in which both ran one after the other.
+For the same images, network and first masks it times:
+(a) one image at a time with the paper's stopping rule. If that exceeds the budget, the images that settle soonest are
+    run, and the rest is extrapolated from the rounds that the rule needs;
+(b) all images at once, until every one has stopped. If that exceeds the budget, some rounds are run and the rest is
+    extrapolated;
+(c) recollect's `Blind`, with everything included;
+each the shortest of several runs; and
+network alone: at its best batch size, for exactly the image-steps that (c) needs. Each round of 40 steps applies the
+    network 39 times, because the last step's output is never used.
+"Same batches" is the network alone at the batch sizes of (c), as recollect runs it: with kernels of its choice, on a
+GPU captured if that is faster. "(c) / network alone" is the median of turns in which both ran one after the other.
 """
 
 from __future__ import annotations
@@ -31,38 +31,28 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import plain_recovery as plain
+import baseline_recovery as baseline
 import torch
-from measuring import (
-    CLOCKS,
-    Measured,
-    best_of,
-    can_be_written,
-    in_turn,
-    mistakes_told,
-    network_times,
-    one_call,
-    read_result,
-    tables,
-    use_clock,
-)
-from recovery_cases import CASES, Case, prepare
+from recovery_cases import CASES, Case, load_case
+from recovery_tables import tables
+from reporting import check_writable, input_errors_end_it, read_result
+from timing import CLOCKS, Measured, best_of, in_turn, network_times, one_call, use_clock
 from torch import Tensor, nn
 
 from recollect import Blind, Images, Recovery, Stop, mask, observe
 from recollect.auditing.model_facts import train_loss
 from recollect.devices.precision import check_device, evaluation_mode
-from recollect.engine.runtime import products_of, ready
+from recollect.engine import arithmetic_of, prepare
 from recollect.methods.blind import CALM, CALM_ROUNDS
 from recollect.records import provenance, write_json
 from recollect.recovery import Snapshot
 from recollect.scoring import ACCURATE, APPROXIMATE, mse
 
-ON_GPU = ["fc10", "fc20", "unet50", "unet1000"]
+CASES_ON = {"cuda": ["fc10", "fc20", "unet50", "unet1000"], "cpu": ["demo"]}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    with mistakes_told():
+    with input_errors_end_it():
         run(parse(arguments))
 
 
@@ -71,14 +61,14 @@ def run(options: argparse.Namespace) -> None:
         print("\n\n".join(tables(read_result(path, "cases", "growth")) for path in options.tables))
         return
     check_device(options.device)
-    can_be_written(options.out, options.checkpoint)
+    check_writable(options.out, options.checkpoint)
     if options.threads:
         torch.set_num_threads(options.threads)
     use_clock(options.clock)
     results: dict[str, Any] = {"date": date.today().isoformat(), "clock": options.clock, **provenance(options.device)}
-    results |= {"cases": {}, "growth": {}, "notes": listen()}
+    results |= {"cases": {}, "growth": {}, "notes": collect_messages()}
     for name in options.cases:
-        images, network = prepare(name, options)
+        images, network = load_case(name, options)
         results["cases"][name] = compare(name, images, network, options)
         if name == options.growth_case:
             results["growth"][name] = grow(CASES[name], images, network, options)
@@ -90,12 +80,12 @@ def run(options: argparse.Namespace) -> None:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="+", choices=list(CASES), help="networks and images; demo, without a GPU")
-    parser.add_argument("--gpu", action="store_true", help=f"the cases {', '.join(ON_GPU)} on a CUDA device")
+    parser.add_argument("--gpu", action="store_true", help=f"the cases {', '.join(CASES_ON['cuda'])} on a CUDA device")
     parser.add_argument("--data", type=Path, help="folder with the data sets; without it images are random")
     parser.add_argument("--checkpoint", type=Path, help="the network of a single case: read if there, else written")
     parser.add_argument("--budget", type=float, default=6.0, help="seconds for each of (a) and (b), beyond them scaled")
     parser.add_argument("--repeats", type=count, default=3, help="runs of each at most; the best counts")
-    parser.add_argument("--turns", type=count, default=5, help="runs of (c) and the floor in turn, for their ratio")
+    parser.add_argument("--turns", type=count, default=5, help="runs of (c) and of the network alone, for their ratio")
     parser.add_argument(
         "--growth", type=count, nargs="*", default=[100, 400, 1600, 6400, 25_000],
         help="numbers of images, with the network of the first case; none after it: no such table",
@@ -107,15 +97,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of such files and run nothing")
     options = parser.parse_args(arguments)
     options.device = "cuda" if options.gpu else "cpu"
-    options.cases = options.cases or (ON_GPU if options.gpu else ["demo"])
+    options.cases = options.cases or CASES_ON[options.device]
     options.growth_case = options.cases[0] if options.growth else None
+    check_options(parser, options)
+    return options
+
+
+def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.clock == "cpu" and (options.gpu or options.threads != 1):
         parser.error("--clock cpu counts the seconds of one thread: use it with --threads 1, not on a GPU")
     if not options.budget > 0:
         parser.error(f"--budget is a number of seconds, more than 0; got {options.budget:g}")
     if options.checkpoint and len(options.cases) > 1:
         parser.error("--checkpoint holds the network of one case; name that case alone with --cases")
-    return options
 
 
 def count(text: str) -> int:
@@ -125,26 +119,26 @@ def count(text: str) -> int:
     return int(text)
 
 
-def listen() -> list[str]:
-    """What the solvers have to say, such as why a network was not captured."""
-    heard: list[str] = []
+def collect_messages() -> list[str]:
+    """Collect log messages of recovery, such as why a network was not captured."""
+    messages: list[str] = []
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            heard.append(record.getMessage())
+            messages.append(record.getMessage())
 
-    logger = logging.getLogger("recollect.recovery")
+    logger = logging.getLogger("recollect.accelerate")
     logger.setLevel(logging.INFO)
     logger.addHandler(Listener())
-    return heard
+    return messages
 
 
 def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace) -> dict[str, Any]:
-    """All contenders on one case."""
+    """Time all contenders on one case."""
     case, device = CASES[name], options.device
     seen = observe(images, mask("block", images.shape))
     y = seen.y.to(device)
-    settings = plain.Settings(case.gamma, limit=case.limit)
+    settings = baseline.Settings(case.gamma, limit=case.limit)
     method = Blind(gamma=case.gamma, start=case.start, limit=case.limit)
     sizes: list[int] = []
 
@@ -154,20 +148,20 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
 
     with torch.no_grad(), evaluation_mode(f):
         keep = case.start(y).keep  # type: ignore[attr-defined]
-        plain.admm(f, y[:1], keep[:1], settings)  # libraries set themselves up
-        say(f"{name}: recollect")
+        baseline.admm(f, y[:1], keep[:1], settings)  # libraries initialize
+        show_progress(f"{name}: recollect")
         ours = best_of(options.repeats, ours_once, device, options.budget)
         calm = Calm(y)
         theirs = rounds_by_the_papers_rule(method(f, y, trace=calm), calm.rounds, settings.limit)
-        say(f"{name}: one by one, and batched")
+        show_progress(f"{name}: one by one, and batched")
         soonest = theirs.argsort(stable=True).cpu()
         which, one_by_one = timed_one_by_one(f, y, keep, settings, options, soonest, int(theirs.sum()))
         batched = timed_batch(f, y, keep, settings, options, int(theirs.max()))
-        say(f"{name}: the network alone")
-        with ready(f, y, None) as as_run:
-            floor = network_times(f, as_run, y, sizes, method.steps - 1)
+        show_progress(f"{name}: the network alone")
+        with prepare(f, y, None) as as_run:
+            alone = network_times(f, as_run, y, sizes, method.steps - 1)
         recovery, needed = ours.value, int((ours.value.steps - ours.value.rounds).sum())
-        batch = floor["best_batch"]
+        batch = alone["best_batch"]
         turns = in_turn(options.turns, ours_once, f, y[:batch], max(1, round(needed / batch)))
     truth = images.pixels.to(recovery.estimate)
     stops = {stop.name.lower(): recovery.stops.count(stop) for stop in sorted(set(recovery.stops))}
@@ -175,41 +169,43 @@ def compare(name: str, images: Images, f: nn.Module, options: argparse.Namespace
         "images": len(y), "shape": list(images.shape), "stops": stops,
         "source": case.source.replace("{data}/", "") if options.data or "{data}" not in case.source else "random",
         "rounds": recovery.rounds.float().mean().item(), "image_steps": needed, "batch_sizes": sizes,
-        "limit": case.limit, "products": products_of(f, y), "train_loss": train_loss(f, images),
-        "recollect": ours.describe(needed), "floor": floor,
-        "over_floor": [seconds / alone for seconds, alone in turns], "turns": turns,
+        "limit": case.limit, "products": arithmetic_of(f, y), "train_loss": train_loss(f, images),
+        "recollect": ours.describe(needed), "network_alone": alone,
+        "over_network_alone": [seconds / seconds_alone for seconds, seconds_alone in turns], "turns": turns,
         "one_by_one": one_by_one.describe() | {"difference": difference(one_by_one.value, recovery, truth, which)},
         "batched": batched.describe() | {"difference": difference(batched.value, recovery, truth)},
     }  # fmt: skip
 
 
-def say(words: str) -> None:
-    print(words, flush=True)
+def show_progress(line: str) -> None:
+    print(line, flush=True)
 
 
 def timed_one_by_one(
-    f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace, order: Tensor,
+    f: nn.Module, y: Tensor, keep: Tensor, settings: baseline.Settings, options: argparse.Namespace, order: Tensor,
     rounds: int,
 ) -> tuple[Tensor, Measured]:  # fmt: skip
-    """Image by image, those first whose answers settle soonest and can be compared; where the budget ends before the
-    last, the rest of all these rounds at the same pace."""
-    run = best_of(
-        options.repeats, lambda: plain.recover_one_by_one(f, y, keep, settings, options.budget, order), options.device,
-        options.budget,
-    )  # fmt: skip
+    """Recover image by image in this order; after the budget, extrapolate by the rounds that are left."""
+
+    def recover() -> tuple[Tensor, baseline.Outcome]:
+        return baseline.recover_one_by_one(f, y, keep, settings, options.budget, order)
+
+    run = best_of(options.repeats, recover, options.device, options.budget)
     which, outcome = run.value
     done = int(outcome.rounds.sum())
-    share = 1.0 if len(which) == len(y) else done / rounds if done < rounds else len(which) / len(y)
+    share = 1.0
+    if len(which) < len(y):
+        share = done / rounds if done < rounds else len(which) / len(y)
     part = "1 image" if len(which) == 1 else f"{len(which)} images"
     return which, Measured(outcome, run.seconds, run.peak, done * settings.steps, share, part)
 
 
 def timed_batch(
-    f: nn.Module, y: Tensor, keep: Tensor, settings: plain.Settings, options: argparse.Namespace, rounds: int
+    f: nn.Module, y: Tensor, keep: Tensor, settings: baseline.Settings, options: argparse.Namespace, rounds: int
 ) -> Measured:
-    """All rounds that the slowest image needs; where the budget ends before, the rest at the same pace."""
+    """Recover all images as one batch; after the budget, extrapolate by the rounds of the slowest image."""
     run = best_of(
-        options.repeats, lambda: plain.recover(f, y, keep, settings, time.perf_counter() + options.budget),
+        options.repeats, lambda: baseline.recover(f, y, keep, settings, time.perf_counter() + options.budget),
         options.device, options.budget,
     )  # fmt: skip
     done = int(run.value.rounds.max())
@@ -218,7 +214,7 @@ def timed_batch(
 
 
 class Calm:
-    """A trace that counts as the paper's rule does: the rounds running with next to no change, of each image."""
+    """A trace that counts, as the paper's rule does, each image's consecutive rounds without change."""
 
     def __init__(self, y: Tensor) -> None:
         self.rounds = torch.zeros(len(y), dtype=torch.int64, device=y.device)
@@ -231,36 +227,37 @@ class Calm:
 
 
 def rounds_by_the_papers_rule(recovery: Recovery, calm: Tensor, limit: int) -> Tensor:
-    """For each image: where recollect saw it settle, those that are missing of three calm ones; else the paper's rule
-    runs into the limit."""
+    """Count the rounds of the paper's rule: three calm ones for images that settle, else the limit."""
     settles = recovery.stop == Stop.CONVERGED
     return torch.where(settles, (recovery.rounds + CALM_ROUNDS - calm).clamp(max=limit), limit)
 
 
-def difference(theirs: plain.Outcome, ours: Recovery, truth: Tensor, which: Tensor | None = None) -> dict[str, Any]:
-    """The largest difference in value among images that recollect saw settle and that they took as many rounds for.
+def difference(theirs: baseline.Outcome, ours: Recovery, truth: Tensor, which: Tensor | None = None) -> dict[str, Any]:
+    """Find the largest difference in value among images that settled and took as many rounds.
 
-    Where some are further apart than an accurate recovery may be, how many, and how many of these were recovered.
+    Also count the images further apart than an accurate recovery may be, and how many of these were recovered.
     """
     which = torch.arange(len(truth)) if which is None else which
-    place = which.to(ours.stop.device)
-    settled = (ours.stop[place] == Stop.CONVERGED) & (theirs.rounds >= ours.rounds[place])
-    estimate, others = ours.estimate[place][settled], theirs.x[settled]
+    positions = which.to(ours.stop.device)
+    settled = (ours.stop[positions] == Stop.CONVERGED) & (theirs.rounds >= ours.rounds[positions])
+    estimate, others = ours.estimate[positions][settled], theirs.x[settled]
     largest = (estimate - others).abs().flatten(1).amax(1)
     apart = mse(estimate, others) > ACCURATE
-    found = mse(estimate[apart], truth[place][settled][apart]) < APPROXIMATE
+    recovered = mse(estimate[apart], truth[positions][settled][apart]) < APPROXIMATE
     return {
         "settled": int(settled.sum()), "of": len(which), "largest": largest.max().item() if len(largest) else None,
-        "apart": int(apart.sum()), "apart_and_recovered": int(found.sum()),
+        "apart": int(apart.sum()), "apart_and_recovered": int(recovered.sum()),
     }  # fmt: skip
 
 
 def grow(case: Case, images: Images, f: nn.Module, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Time and working memory (without y and the results) for more and more images, each with a mask of its own, beside
-    the network alone at the best batch size, up to what is in work at once."""
+    """Measure time and working memory (without y and the results) for growing numbers of images.
+
+    Each image has its own mask. The network alone is timed at its best batch size, up to recovery's own.
+    """
     method = Blind(gamma=case.gamma, start=case.start, limit=options.growth_rounds)
     rows = []
-    say("more and more images")
+    show_progress("more and more images")
     for count in options.growth:
         pixels = images.pixels.repeat(-(-count // len(images)), 1, 1, 1)[:count]
         y = mask("random-each:0.5", images.shape, count=count).apply(pixels)
@@ -268,10 +265,12 @@ def grow(case: Case, images: Images, f: nn.Module, options: argparse.Namespace) 
         run = best_of(repeats, lambda y=y: method(f, y), options.device)  # type: ignore[misc]
         steps = int((run.value.steps - run.value.rounds).sum())
         held = 0 if options.gpu else run.value.estimate.nbytes + run.value.degradation.keep.nbytes
-        with ready(f, y, None) as as_run, torch.no_grad():
+        with prepare(f, y, None) as as_run, torch.no_grad():
             batches = sorted({min(size, as_run.chunk, count) for size in (64, 512, 2048, as_run.chunk)})
             alone = max(size / one_call(f, y[:size].to(options.device)) for size in batches)
-        rows.append({"images": count, **replace(run, peak=run.peak - held).describe(steps), "floor_per_second": alone})
+        rows.append(
+            {"images": count, **replace(run, peak=run.peak - held).describe(steps), "network_alone_per_second": alone}
+        )
     return rows
 
 

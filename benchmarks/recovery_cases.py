@@ -1,4 +1,4 @@
-"""What recovery is timed on: networks, fitted to images."""
+"""Networks and images that recovery is timed on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.training import train_to_loss
 
 @dataclass(frozen=True)
 class Case:
-    """A network to train on some images, and how it is recovered from."""
+    """A network, the images it is trained on, and the settings of its recovery."""
 
     network: Callable[[tuple[int, int, int]], nn.Module]
     source: str
@@ -48,8 +48,8 @@ CASES = {
 }  # fmt: skip
 
 
-def prepare(name: str, options: argparse.Namespace) -> tuple[Images, nn.Module]:
-    """The images, and a network fitted to them as far as the case's time goes."""
+def load_case(name: str, options: argparse.Namespace) -> tuple[Images, nn.Module]:
+    """Load the images of a case and its network, trained within the case's time if there is no checkpoint."""
     case = CASES[name]
     if case.source and (options.data or "{data}" not in case.source):
         images = load(case.source.format(data=options.data))

@@ -27,7 +27,7 @@ from recollect.records import provenance, write_json
 from recollect.sources import load
 from recollect.training import MILESTONES, train_to_loss
 
-LOOK = 10  # steps between two looks of the plain loop at its loss
+CHECK_EVERY = 10  # steps between two checks of the plain loop's loss
 RATES = (1e-3, 1e-4)
 
 
@@ -114,9 +114,9 @@ def time_plain_loop(options: argparse.Namespace, images: Images, milestones: Seq
     started, steps, loss = time.monotonic(), 0, float("inf")
     with float32_precision("ieee"):
         while len(reached) < len(milestones) and time.monotonic() - started < options.max_seconds:
-            for _ in range(LOOK):
+            for _ in range(CHECK_EVERY):
                 last = plain_step(network, optimizer, x)
-            steps, loss = steps + LOOK, float(last)
+            steps, loss = steps + CHECK_EVERY, float(last)
             seconds = time.monotonic() - started
             new = [m for m in milestones if loss <= m and m not in reached]
             reached |= dict.fromkeys(new, seconds)
@@ -142,7 +142,7 @@ def plain_step(network: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor) 
 
 
 def ratio(milestone: float, ours: Timing, other: Timing) -> str:
-    """How many times longer the other took; a bound where it gave up, nothing where the trainer did."""
+    """Say how many times longer the other took: a bound if it gave up, nothing if the trainer did."""
     if milestone not in ours.reached:
         return "-"
     if milestone in other.reached:
@@ -151,20 +151,18 @@ def ratio(milestone: float, ours: Timing, other: Timing) -> str:
 
 
 def table(milestones: Sequence[float], timings: Sequence[Timing]) -> str:
-    ours, others = timings[0], timings[1:]
-    head = ["train loss", ours.name]
-    for other in others:
-        head += [other.name, "ratio"]
-    rows = [head]
-    for m in milestones:
-        row = [f"{m:.0e}", ours.cell(m)]
-        for other in others:
-            row += [other.cell(m), ratio(m, ours, other)]
-        rows.append(row)
-    rows.append(["steps", str(ours.steps)] + [text for o in others for text in (str(o.steps), "")])
-    rows.append(["ended at", f"{ours.loss:.1e}"] + [text for o in others for text in (f"{o.loss:.1e}", "")])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    return "\n".join("  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
+    ours = timings[0]
+    columns = [["train loss", *(f"{milestone:.0e}" for milestone in milestones), "steps", "ended at"]]
+    for timing in timings:
+        times = [timing.cell(milestone) for milestone in milestones]
+        columns.append([timing.name, *times, str(timing.steps), f"{timing.loss:.1e}"])
+        if timing is not ours:
+            columns.append(["ratio", *(ratio(milestone, ours, timing) for milestone in milestones), "", ""])
+    aligned = []
+    for column in columns:
+        width = max(len(text) for text in column)
+        aligned.append([text.rjust(width) for text in column])
+    return "\n".join("  ".join(row) for row in zip(*aligned, strict=True))
 
 
 def record(

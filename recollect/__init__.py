@@ -1,4 +1,4 @@
-"""Recollect: how much of its training set can be read back out of an autoencoder?"""
+"""Recollect: measure how much of its training set can be recovered from an autoencoder."""
 
 from __future__ import annotations
 
@@ -29,10 +29,15 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """What needs more than torch and numpy, or time to import, is imported when it is first asked for."""
+    """Import what needs more than torch and numpy, or time, when it is first asked for."""
     if name not in _LATER:
         raise AttributeError(f"module 'recollect' has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names; subpackages that happen to be imported are none."""
+    return list(__all__)
 
 
 __all__ = [

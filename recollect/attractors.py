@@ -13,11 +13,11 @@ from recollect.devices.precision import apply_checked, check_dtype, evaluation_m
 from recollect.errors import InputError
 
 Autoencoder = Callable[[Tensor], Tensor]
-DENSE_LIMIT = 768  # up to this many values the whole Jacobian is made; above, only products with it
+DENSE_LIMIT = 768  # up to this many values the whole Jacobian is computed; above, only its products with vectors
 
 
 def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
-    """Per image the MSE between it and its image under f: zero at a fixed point."""
+    """Compute per image the MSE between it and its image under f: zero at a fixed point."""
     _check_given(f, images)
     with torch.no_grad(), evaluation_mode(f):
         moved = apply_checked(f, images.clone()).double() - images.double()
@@ -25,7 +25,7 @@ def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
 
 
 def spectral_radius(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> float:
-    """The largest eigenvalue magnitude of the Jacobian at one image; below 1 a fixed point is an attractor."""
+    """Compute the spectral radius of the Jacobian at one image; below 1 a fixed point is an attractor."""
     with evaluation_mode(f):
         jacobian = Jacobian(f, image)
         if jacobian.size <= DENSE_LIMIT:
@@ -43,7 +43,7 @@ def spectral_radius(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, s
 
 @dataclass(frozen=True)
 class ProximalTest:
-    """What Theorem 1 asks of a Jacobian, and what was found."""
+    """The result of testing a Jacobian against the conditions of Theorem 1."""
 
     asymmetry: float  # |J - J^T| / |J|: 0 for a symmetric Jacobian
     lowest: float  # extreme eigenvalues of the symmetric part
@@ -72,7 +72,7 @@ class ProximalTest:
 
 
 def proximal_test(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> ProximalTest:
-    """Is the Jacobian at one image symmetric with eigenvalues in [0, 1], as a proximity operator's is?"""
+    """Test whether the Jacobian at one image is symmetric with eigenvalues in [0, 1], like a proximity operator's."""
     with evaluation_mode(f):
         jacobian = Jacobian(f, image)
         if jacobian.size <= DENSE_LIMIT:
@@ -81,7 +81,7 @@ def proximal_test(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, see
 
 
 def firmly_nonexpansive(f: Autoencoder, a: Tensor, b: Tensor, *, tolerance: float = 1e-6) -> Tensor:
-    """Per pair: |f(a) - f(b)|^2 <= <f(a) - f(b), a - b>, up to `tolerance` times |a - b|^2."""
+    """Test per pair: |f(a) - f(b)|^2 <= <f(a) - f(b), a - b>, up to `tolerance` times |a - b|^2."""
     _check_given(f, a)
     _check_given(f, b)
     if a.shape != b.shape:
@@ -101,7 +101,7 @@ def _check_given(f: Autoencoder, images: Tensor) -> None:
 
 
 class Jacobian:
-    """The Jacobian of f at one image as a linear map: products with it and its transpose, never the matrix itself."""
+    """The Jacobian of f at one image as a linear map: its products with vectors, and those of its transpose."""
 
     def __init__(self, f: Autoencoder, image: Tensor) -> None:
         _check_given(f, image)
@@ -115,15 +115,15 @@ class Jacobian:
         self._pull = torch.func.vjp(self._f, image)[1]
 
     def times(self, vector: np.ndarray) -> np.ndarray:
-        """J v."""
+        """Compute J v."""
         return self._flat(torch.func.jvp(self._f, (self._image,), (self._shaped(vector),))[1])
 
     def transposed_times(self, vector: np.ndarray) -> np.ndarray:
-        """J^T v."""
+        """Compute J^T v."""
         return self._flat(self._pull(self._shaped(vector))[0])
 
     def dense(self) -> np.ndarray:
-        """The whole matrix, for small images."""
+        """Compute the whole matrix, for small images."""
         return np.stack([self.transposed_times(row) for row in np.eye(self.size)])
 
     def _shaped(self, vector: np.ndarray) -> Tensor:
@@ -141,7 +141,7 @@ def _dense_test(matrix: np.ndarray, tolerance: float) -> ProximalTest:
 
 
 def _iterative_test(jacobian: Jacobian, tolerance: float, seed: int) -> ProximalTest:
-    """Random probes for symmetry (an unbiased estimate of Frobenius norms), Lanczos for the extreme eigenvalues."""
+    """Test symmetry with random probes (they estimate Frobenius norms), extreme eigenvalues with Lanczos."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     rng = np.random.default_rng(seed)
@@ -165,7 +165,7 @@ def _iterative_test(jacobian: Jacobian, tolerance: float, seed: int) -> Proximal
 
 
 def _power_iteration(jacobian: Jacobian, start: np.ndarray, steps: int = 200) -> float:
-    """The growth of a vector over many products: an estimate where the eigensolver did not settle."""
+    """Estimate the radius by the growth of a vector over many products, where the eigensolver did not converge."""
     vector = start / np.linalg.norm(start)
     logs = []
     for _ in range(steps):

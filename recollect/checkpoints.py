@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from recollect.errors import InputError
-from recollect.networks import FullyConnected, UNet
+from recollect.networks import NETWORKS, Network
 from recollect.records import atomically
 
 FORMAT = "recollect-checkpoint-1"
-NETWORKS = (FullyConnected, UNet)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,29 +51,33 @@ def load_checkpoint_about(path: str | Path) -> dict[str, Any]:
 
 
 def describe_network(network: nn.Module) -> str:
-    """A network's class and settings as JSON."""
-    if not isinstance(network, NETWORKS):
-        known = ", ".join(kind.__name__ for kind in NETWORKS)
+    """Return a network's class and settings as JSON."""
+    if not isinstance(network, Network) or type(network) not in NETWORKS.values():
+        known = ", ".join(kind.__name__ for kind in NETWORKS.values())
         raise InputError(f"Only {known} can be written as a checkpoint, not {type(network).__name__}.")
-    return json.dumps({"class": type(network).__name__, **network.settings})
+    return json.dumps(network.describe())
 
 
 def build_network(description: str) -> nn.Module:
+    """Build the network that a checkpoint describes; its class is one of the registered networks."""
     settings: dict[str, Any] = json.loads(description)
     name = settings.pop("class", None)
-    for kind in NETWORKS:
-        if kind.__name__ == name:
-            try:
-                return kind(**settings)
-            except TypeError as error:
-                raise InputError(f"This version of recollect cannot build the checkpoint's {name}: {error}") from None
-    raise InputError(f"This checkpoint is of a network {name!r}, which this version of recollect does not know.")
+    matching = [kind for kind in NETWORKS.values() if kind.__name__ == name]
+    if not matching:
+        raise InputError(
+            f"This checkpoint holds a network {name!r}, which recollect does not know here; "
+            "install the package that registers it, or the version of recollect that wrote it."
+        )
+    try:
+        return matching[0](**settings)
+    except TypeError as error:
+        raise InputError(f"This version of recollect cannot build the checkpoint's {name}: {error}") from None
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     from safetensors.torch import save
 
-    with writing(Path(path)) as file:
+    with atomically(Path(path)) as file:
         file.write_bytes(save({k: t.detach().cpu().contiguous() for k, t in tensors.items()}, dict(metadata)))
 
 
@@ -106,16 +108,6 @@ def _read_tensors(path: str | Path, device: str, only_metadata: bool) -> tuple[d
 def _stamp(path: str | Path) -> tuple[int, int, int]:
     found = Path(path).stat()
     return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[Path]:
-    """A file to write that takes the place of `path` when it is whole; a refusal is told in a sentence."""
-    try:
-        with atomically(path) as file:
-            yield file
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def _about(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:

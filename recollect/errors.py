@@ -14,7 +14,7 @@ def told(ended: InputError | KeyboardInterrupt) -> tuple[str, int]:
     """The line and the exit code of a command that ended so."""
     if isinstance(ended, InputError):
         return f"recollect: {ended}", USAGE_ERROR
-    words = "interrupted; what is finished is kept, and the same command goes on from there."
+    words = "interrupted; finished work is kept, and the same command resumes it."
     return f"\nrecollect: {words}", INTERRUPTED
 
 

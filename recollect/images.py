@@ -119,12 +119,7 @@ def _check_shape(pixels: Tensor) -> None:
 def _check_pixels(pixels: Tensor) -> None:
     _check_shape(pixels)
     pixels = pixels.detach()
-    if pixels.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64) or pixels.is_sparse:
-        whole = not (pixels.dtype in (torch.bool, torch.uint64) or pixels.is_complex() or pixels.is_floating_point())
-        bytes_likely = whole and not pixels.is_sparse and 1 < int(pixels.to(torch.int64).max()) <= 255
-        hint = "; this looks like 0-255 data: divide by 255" if bytes_likely else ""
-        kind = "a sparse tensor" if pixels.is_sparse else pixels.dtype
-        raise InputError(f"Pixels must be floating point in [0, 1], got {kind}{hint}.")
+    _check_floating_point(pixels)
     finite = torch.isfinite(pixels)
     if not bool(finite.all()):
         first = int((~finite).flatten(1).any(1).nonzero()[0])
@@ -134,6 +129,21 @@ def _check_pixels(pixels: Tensor) -> None:
     low, high = float(pixels.min()), float(pixels.max())
     if low < 0 or high > 1:
         raise InputError(f"Pixels must lie in [0, 1]; found [{low:.8g}, {high:.8g}]. {_range_hint(low, high)}")
+
+
+def _check_floating_point(pixels: Tensor) -> None:
+    if pixels.is_sparse:
+        raise InputError("Pixels must be floating point in [0, 1], got a sparse tensor.")
+    if pixels.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        return
+    hint = "; this looks like 0-255 data: divide by 255" if _holds_bytes(pixels) else ""
+    raise InputError(f"Pixels must be floating point in [0, 1], got {pixels.dtype}{hint}.")
+
+
+def _holds_bytes(pixels: Tensor) -> bool:
+    if pixels.dtype in (torch.bool, torch.uint64) or pixels.is_complex() or pixels.is_floating_point():
+        return False
+    return 1 < int(pixels.to(torch.int64).max()) <= 255
 
 
 def _range_hint(low: float, high: float) -> str:
@@ -151,6 +161,11 @@ def _tensor_of(data: Any) -> Tensor:
         if data.dtype == object:
             raise InputError("An array of objects holds images of mixed sizes; give one size, or resize first.")
         return _channels_first(data) if data.ndim == 4 else _as_tensor(data)
+    return _stacked(data)
+
+
+def _stacked(data: Any) -> Tensor:
+    """A sequence of single images, one after another."""
     if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, Mapping):
         raise InputError(
             f"Cannot make images of {type(data).__name__}: give an array, a tensor, a Dataset or a list of images."

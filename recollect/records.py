@@ -10,7 +10,7 @@ import os
 import platform
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from decimal import ROUND_DOWN, Context
@@ -67,10 +67,53 @@ class Record:
         return replace(self, ids=[], mse=errors, mask_accuracy=accuracy, mask_iou=iou)
 
 
+@dataclass(frozen=True)
+class CellFolder:
+    """A folder with one record file for each finished cell: a run that is stopped resumes from it."""
+
+    folder: Path
+    packed: bool = False
+
+    def path(self, key: str) -> Path:
+        return self.folder / f"{key}{PACKED if self.packed else '.json'}"
+
+    def has(self, key: str) -> bool:
+        return self.path(key).exists()
+
+    def find(self, key: str) -> Record | None:
+        """Read the record of a cell; a damaged file, or one of another cell, is an InputError."""
+        path = self.path(key)
+        if not path.exists():
+            return None
+        record = read_record(path)
+        if record.key != key:
+            raise InputError(f"{path} is the record of another cell, {record.key}.")
+        return record
+
+    def records(self) -> list[Record]:
+        """Read all records, sorted by file name."""
+        return read_records(self.folder)
+
+    def add(self, record: Record) -> Path:
+        return write_record(self.folder, record, packed=self.packed)
+
+
 def cell_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    identity = json.dumps([plain(cell), plain(settings)], sort_keys=True)
     words = "-".join(_safe(str(v)) for v in cell.values())[:80]
-    return f"{words}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
+    return f"{words}-{short_hash([cell, settings])}"
+
+
+def short_hash(settings: Any) -> str:
+    """Hash settings: equal settings give equal hashes, whatever the order of their names."""
+    identity = json.dumps(plain(settings), sort_keys=True)
+    return hashlib.sha256(identity.encode()).hexdigest()[:10]
+
+
+def compute_once(path: Path, compute: Callable[[], Any]) -> Any:
+    """Return the JSON of a file; if the file does not exist yet, compute and write it first."""
+    if not path.exists():
+        write_json(path, compute())
+    return read_json(path)
 
 
 def write_record(folder: str | Path, record: Record, *, packed: bool = False) -> Path:
@@ -170,6 +213,10 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, (list, tuple, set)):
         return [plain(v) for v in value]
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int, str)):

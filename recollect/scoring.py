@@ -71,6 +71,12 @@ class Score:
     def of(cls, estimate: Tensor, original: Tensor) -> Score:
         return cls(mse(estimate, original))
 
+    @classmethod
+    def best_of(cls, scores: Sequence[Score]) -> Score:
+        """Per image the smallest error of several tries; an error that is not finite is never the smallest."""
+        errors = torch.stack([score.mse.nan_to_num(nan=torch.inf) for score in scores])
+        return cls(errors.min(0).values)
+
     @property
     def psnr(self) -> Tensor:
         return psnr(self.mse)

@@ -38,10 +38,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "images": {"errors"},
     "palette": set(),
     "registry": {"errors"},
-    "networks": {"errors"},
+    "networks": {"errors", "registry"},
     "scoring": {"errors"},
     "records": {"errors", "scoring", "version"},
-    "degradation": {"devices", "errors", "images", "per_image", "seeding"},
+    "degradation": {"devices", "errors", "images", "per_image", "registry", "seeding"},
     "recovery": {"degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
     "methods": {"accelerate", "degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
@@ -49,8 +49,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"accelerate", "degradation", "devices", "errors", "image_values", "per_image", "recovery"},
     "accelerate": {"devices"},
     "attractors": LEAVES,
-    "models": {"checkpoints", "devices", "errors", "images"},
-    "sources": {"errors", "images"},
+    "models": {"checkpoints", "devices", "errors", "images", "registry"},
+    "sources": {"errors", "images", "registry"},
     "checkpoints": LEAVES,
     "training": CHANGES_WEIGHTS,
     "diffusion": CHANGES_WEIGHTS | {"methods"},
@@ -195,7 +195,7 @@ def test_importing_it_costs_little_more_than_importing_torch() -> None:
 
 def test_the_public_names_are_there() -> None:
     assert all(hasattr(recollect, name) for name in recollect.__all__)
-    assert recollect.__all__ == sorted(recollect.__all__)
+    assert dir(recollect) == recollect.__all__ == sorted(recollect.__all__)
     assert len(recollect.__all__) <= 25
 
 

@@ -69,6 +69,14 @@ def test_other_networks_cannot_be_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_network_that_is_not_registered_could_not_be_read_again(tmp_path: Path) -> None:
+    class Own(FullyConnected):
+        pass
+
+    with pytest.raises(InputError, match="can be written as a checkpoint, not Own"):
+        save_checkpoint(tmp_path / "a.safetensors", Own((1, 2, 2), layers=2, width=2), {})
+
+
 def test_what_is_not_a_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     for read in (load_checkpoint, load_checkpoint_about):
@@ -102,7 +110,10 @@ def test_a_truncated_file(keep: float, tmp_path: Path) -> None:
         ({"format": FORMAT, "network": "{", "about": "{}"}, "whose description is damaged"),
         ({"format": FORMAT, "network": "[1]", "about": "{}"}, "whose description is damaged"),
         ({"format": FORMAT, "network": "{}", "about": "3"}, "whose description is damaged"),
-        ({"format": FORMAT, "network": '{"class": "ResNet"}', "about": "{}"}, "network 'ResNet', which this version"),
+        (
+            {"format": FORMAT, "network": '{"class": "ResNet"}', "about": "{}"},
+            "network 'ResNet', which recollect does not know",
+        ),
         ({"format": FORMAT, "network": '{"class": "UNet", "depth": 3}', "about": "{}"}, "cannot build .* UNet.*depth"),
         ({"format": FORMAT, "network": '{"class": "UNet", "widths": [4]}', "about": "{}"}, "do not fit the network"),
         ({"format": FORMAT, "network": '{"class": "UNet", "activation": "x"}', "about": "{}"}, "no activation 'x'"),

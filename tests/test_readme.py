@@ -16,7 +16,7 @@ from recollect import FullyConnected
 from recollect.checkpoints import save_checkpoint
 from recollect.degradation import SIX
 from recollect.paper.render.tables import percent
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 from recollect.records import Record, read_records
 from tests.auditing.making import images, small_audit
 from tests.cli.running import here
@@ -87,7 +87,7 @@ def test_the_sentences_around_it_are_what_the_records_say() -> None:
     assert all(r.score.approximate.count == 0 for r in control.values())
     for (training, _, _), record in (control | full_scale("train")).items():
         assert len(record.mse) == (50 if "unet" in training else 600)
-    trainings = [t for t in Results(FULL).trainings() if t["training"] in TRAININGS.values()]
+    trainings = [t for t in Store(FULL).trainings() if t["training"] in TRAININGS.values()]
     adam, muon, unet = (round(t["seconds"]) for t in trainings)
     words = " ".join(README.split())
     assert f"by Adam in {adam} s and by Muon in {muon} s" in words

@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from recollect import Blind, InputError
 from recollect import records as module
 from recollect.records import (
+    CellFolder,
     Record,
     atomically,
     cell_key,
+    compute_once,
     plain,
     provenance,
     read_json,
     read_record,
     read_records,
+    short_hash,
     write_json,
     write_record,
 )
@@ -134,6 +137,38 @@ def test_a_disk_that_takes_no_more_is_told_in_a_sentence(tmp_path: Path, monkeyp
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be written"):
         write_json(tmp_path / "file" / "a.json", {})
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_folder_of_cells_finds_the_record_that_was_added(packed: bool, tmp_path: Path) -> None:
+    cells, one = CellFolder(tmp_path / "cells", packed), record()
+    assert cells.find(one.key) is None
+    assert not cells.has(one.key)
+    assert cells.add(one) == cells.path(one.key)
+    assert cells.has(one.key)
+    assert cells.find(one.key) == one
+    assert cells.records() == [one]
+
+
+def test_a_folder_of_cells_refuses_the_record_of_another_cell(tmp_path: Path) -> None:
+    cells, one = CellFolder(tmp_path), record()
+    cells.add(one)
+    cells.path(one.key).rename(cells.path("another"))
+    with pytest.raises(InputError, match=f"another.json is the record of another cell, {one.key}"):
+        cells.find("another")
+    cells.path("another").write_text("{")
+    with pytest.raises(InputError, match=r"another\.json cannot be read"):
+        cells.find("another")
+
+
+def test_what_a_file_holds_is_computed_once(tmp_path: Path) -> None:
+    values = iter([{"a": (1, 2)}, {"a": 3}])
+    for _ in range(2):
+        assert compute_once(tmp_path / "step.json", lambda: next(values)) == {"a": [1, 2]}
+
+
+def test_a_hash_of_settings_does_not_depend_on_their_order() -> None:
+    assert short_hash({"a": 1, "b": 2.0}) == short_hash({"b": 2.0, "a": 1}) != short_hash({"a": 1, "b": 3.0})
 
 
 def test_provenance_names_what_a_number_rests_on() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from recollect import InputError, Score, mask_agreement
-from recollect.scoring import PSNR_CEILING, Rate, mse, psnr, threshold_grid, wilson
+from recollect.scoring import PSNR_CEILING, Rate, excess, mse, psnr, threshold_grid, wilson
 
 
 def test_mse_is_the_mean_over_all_values_of_an_image(rng: torch.Generator) -> None:
@@ -132,3 +132,27 @@ def test_a_nan_error_counts_as_no_recovery() -> None:
 def test_masks_are_tensors() -> None:
     with pytest.raises(InputError, match="such as the `keep` of an Erasure; got Score and Tensor"):
         mask_agreement(Score(torch.zeros(1)), masks([1, 0, 0, 1]))  # type: ignore[arg-type]
+
+
+def test_the_excess_is_newcombes_published_example() -> None:
+    """Newcombe 1998, Statistics in Medicine 17:873, example (a), method 10: 56/70 against 48/80."""
+    found = excess(Rate(56, 70), Rate(48, 80))
+    assert (round(found.value, 4), round(found.low, 4), round(found.high, 4)) == (0.2, 0.0524, 0.3339)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [((9, 10), (3, 10), 0.1705, 0.8090), ((10, 10), (0, 20), 0.6791, 1.0), ((0, 10), (0, 20), -0.1611, 0.2775)],
+)
+def test_the_excess_of_small_samples_is_newcombes_too(
+    first: tuple[int, int], second: tuple[int, int], low: float, high: float
+) -> None:
+    """The same paper's examples (b), (g) and (e)."""
+    found = excess(Rate(*first), Rate(*second))
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+def test_the_best_of_several_tries_is_taken_image_by_image_and_a_nan_is_never_best() -> None:
+    nan = float("nan")
+    tries = [Score(torch.tensor(errors)) for errors in ([1, nan, 3, nan], [2, 5, nan, nan])]
+    assert Score.best_of(tries).mse.tolist() == [1, 5, 3, float("inf")]

@@ -1,45 +1,61 @@
-"""Are training images attractors of the model, and is that what lets them be recovered?"""
+"""Are training images attractors of the model, and does that explain which of them are recovered?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 
 from recollect.attractors import fixed_point_error, spectral_radius
-from recollect.auditing.measure import Narrator
+from recollect.auditing.progress import AuditProgress
 from recollect.auditing.store import Store
 from recollect.devices.precision import device_of
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.records import Record
-from recollect.scoring import ACCURATE
+from recollect.scoring import ACCURATE, Score
 
 Row = dict[str, Any]
 
 
-def examine(f: Any, images: Images, model_hash: str, store: Store, narrate: Narrator) -> list[Row]:
-    """Fixed-point error and spectral radius at each image; every image is on disk as soon as it is known."""
+@dataclass(frozen=True)
+class Attraction:
+    """The rows of the images examined, or why the model could not be examined."""
+
+    rows: list[Row] | None
+    problem: str = ""
+
+
+def examine(f: Any, images: Images, model_hash: str, store: Store, progress: AuditProgress) -> Attraction:
+    """Examine each image; a model without derivatives does not cost the audit its other results."""
+    try:
+        return Attraction(examine_images(f, images, model_hash, store, progress))
+    except InputError as error:
+        return Attraction(None, str(error))
+
+
+def examine_images(f: Any, images: Images, model_hash: str, store: Store, progress: AuditProgress) -> list[Row]:
+    """Compute fixed-point error and spectral radius at each image; each result is stored at once."""
     rows = []
     for i, name in enumerate(images.ids):
-        narrate("looking for attractors", i, len(images))
+        progress("looking for attractors", i, len(images))
         image = images[i]
         identity = {"model": model_hash, "image": image.hash}
-        found = store.once("attractor", identity, partial(_around, f, image.pixels))
-        rows.append({"id": name, **found})
-    narrate("looking for attractors", len(images), len(images))
+        rows.append({"id": name, **store.once("attractor", identity, partial(_around, f, image.pixels))})
+    progress("looking for attractors", len(images), len(images))
     return rows
 
 
 def with_outcome(rows: Sequence[Row], records: Sequence[Record]) -> list[Row]:
-    """Whether each image was recovered accurately, in any of these records."""
+    """Add whether each image was recovered accurately in any of these records, which are of the same images."""
     best: dict[str, float] = {}
-    for record in records:
-        for name, error in zip(record.ids, record.score.mse.tolist(), strict=True):
-            best[name] = min(best.get(name, math.inf), error)
+    if records:
+        errors = Score.best_of([record.score for record in records]).mse.tolist()
+        best = dict(zip(records[0].ids, errors, strict=True))
     return [{**row, "recovered": best.get(row["id"], math.inf) < ACCURATE} for row in rows]
 
 
@@ -55,6 +71,7 @@ def _around(f: Any, image: torch.Tensor) -> Row:
         reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200]
         raise InputError(f"The Jacobian of this model cannot be taken ({reason}).") from problem
     return {
-        "fixed_point_error": error, "spectral_radius": radius,
+        "fixed_point_error": error,
+        "spectral_radius": radius,
         "attractor": error < ACCURATE and math.isfinite(radius) and radius < 1,
-    }  # fmt: skip
+    }

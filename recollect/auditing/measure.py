@@ -1,25 +1,25 @@
-"""Running the cells of an audit, one method in one place at a time; what is on disk already is not run again."""
+"""Measure the cells of an audit: one method on one damaged set at a time; a cell that is stored is not run again."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from recollect.auditing.damaged_sets import DamagedSet
+from recollect.auditing.method_setup import method_for, method_identity
 from recollect.auditing.pictures import cell_pictures, sampled, set_pictures
-from recollect.auditing.request import Place, method_for
+from recollect.auditing.progress import AuditProgress
 from recollect.auditing.store import Store
 from recollect.degradation import Degradation, Erasure, Observation, observe
 from recollect.images import Images
-from recollect.records import Record, cell_key, plain
+from recollect.records import Record, cell_key
 from recollect.recovery import Progress, Recovery, Stop
 from recollect.scoring import mask_agreement, mse
-
-Narrator = Callable[[str, float, float], None]  # what is being done, how far, of how much
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,17 @@ class Conditions:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     chunk: int | None = None
 
-    def settings(self, place: Place, method: Any) -> dict[str, Any]:
+    def settings(self, damaged: DamagedSet, method: Any) -> dict[str, Any]:
         """All that decides the numbers of a cell; with the cell itself, its identity."""
-        truth = type(place.truth).__name__.encode() + place.truth.fingerprint().cpu().numpy().tobytes()
-        fields = plain(method) if is_dataclass(method) else {"repr": repr(method)}
+        truth = type(damaged.truth).__name__.encode() + damaged.truth.fingerprint().cpu().numpy().tobytes()
         return {
-            "method": {"kind": type(method).__name__, **fields},
-            "noise_std": self.noise_std, "seed": self.seed, "images": place.images.hash,
-            "mask": hashlib.sha256(truth).hexdigest()[:16], "model": self.model_hash,
-        }  # fmt: skip
-
-
-def cell_of(place: Place, method_name: str) -> dict[str, str]:
-    return {"set": place.set, "mask": place.mask, "method": method_name}
+            "method": method_identity(method),
+            "noise_std": self.noise_std,
+            "seed": self.seed,
+            "images": damaged.images.hash,
+            "mask": hashlib.sha256(truth).hexdigest()[:16],
+            "model": self.model_hash,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +57,38 @@ class Trial:
     conditions: Conditions
     shown: np.ndarray  # positions of the images whose pictures are kept
 
+    @classmethod
+    def of(cls, damaged: DamagedSet, name: str, method: Any, conditions: Conditions) -> Trial:
+        """Plan one cell: a method, under its name, on a damaged set."""
+        method = method_for(method, damaged.truth)
+        cell = {"set": damaged.set, "mask": damaged.mask, "method": name}
+        settings, shown = conditions.settings(damaged, method), sampled(damaged.images)
+        return cls(damaged.images, damaged.truth, method, cell, settings, conditions, shown)
+
+    @property
+    def key(self) -> str:
+        return cell_key(self.cell, self.settings)
+
     def measured(self, f: Any, progress: Progress | None = None) -> Measured:
         """Degrade, recover, score; each image as if it were alone."""
-        held = self.conditions
-        seen = observe(self.images, self.truth, noise_std=held.noise_std, seed=held.seed)
+        conditions = self.conditions
+        seen = observe(self.images, self.truth, noise_std=conditions.noise_std, seed=conditions.seed)
         began = time.monotonic()
-        found = recover(self.method, f, seen, chunk=held.chunk, progress=progress)
+        recovery = recover(self.method, f, seen, chunk=conditions.chunk, progress=progress)
         seconds = time.monotonic() - began
         record = record_of(
-            found, self.images, seen, self.method, self.cell, self.settings, held.provenance, seconds
-        )  # fmt: skip
-        pictures = cell_pictures(self.images, seen, found, self.shown) if len(self.shown) else {}
-        return Measured(record, _named(self.cell, pictures))
+            recovery, self.images, seen, self.method, self.cell, self.settings, conditions.provenance, seconds
+        )
+        return Measured(record, self._pictures(seen, recovery))
+
+    def _pictures(self, seen: Observation, recovery: Recovery) -> dict[str, np.ndarray]:
+        """The pictures of the cell by name; the damaged images are the same for every method."""
+        if not len(self.shown):
+            return {}
+        pictures = cell_pictures(self.images, seen, recovery, self.shown)
+        where = f"{self.cell['set']}/{self.cell['mask']}"
+        named = {f"degraded/{where}": pictures.pop("degraded")}
+        return named | {f"{kind}/{where}/{self.cell['method']}": picture for kind, picture in pictures.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,69 +102,67 @@ class Measured:
 Measurer = Callable[[Trial, Progress], Measured]
 
 
-def run_cells(
-    measurer: Measurer, places: Sequence[Place], methods: Mapping[str, Any], conditions: Conditions, store: Store,
-    narrate: Narrator,
+def measure_cells(
+    measurer: Measurer, damaged_sets: Sequence[DamagedSet], methods: Mapping[str, Any], conditions: Conditions,
+    store: Store, progress: AuditProgress,
 ) -> list[Record]:  # fmt: skip
-    """The record of every method in every place, in that order."""
-    trials = [_trial(place, name, method, conditions) for place in places for name, method in methods.items()]
-    store.begin(cell_key(trial.cell, trial.settings) for trial in trials)
-    for place in places:
-        pictures = set_pictures(place.images, sampled(place.images))
-        store.pictures |= {f"{k}/{place.set}": v for k, v in pictures.items()}
+    """Measure every method on every damaged set, in that order; stored cells are read."""
+    trials = [
+        Trial.of(damaged, name, method, conditions) for damaged in damaged_sets for name, method in methods.items()
+    ]
+    store.begin(trial.key for trial in trials)
+    for damaged in damaged_sets:
+        store.add_pictures(set_pictures(damaged.images, sampled(damaged.images)), damaged.set)
     records: list[Record] = []
-    for trial in trials:
-        record = store.find(cell_key(trial.cell, trial.settings))
+    for number, trial in enumerate(trials):
+        record = store.find(trial.key)
         if record is None:
-            told = _within(narrate, " / ".join(trial.cell.values()), len(records), len(trials))
-            told(0, 1)
-            measured = measurer(trial, told)
+            within = _within_cell(progress, " / ".join(trial.cell.values()), number, len(trials))
+            within(0, 1)
+            measured = measurer(trial, within)
             store.add(measured.record, measured.pictures)
             record = measured.record
         records.append(record)
-    narrate("all cells are done", len(trials), len(trials))
+    progress("all cells are done", len(trials), len(trials))
     return records
 
 
-def _trial(place: Place, name: str, method: Any, conditions: Conditions) -> Trial:
-    method = method_for(method, place.truth)
-    cell, settings = cell_of(place, name), conditions.settings(place, method)
-    return Trial(place.images, place.truth, method, cell, settings, conditions, sampled(place.images))
-
-
 def recover(method: Any, f: Any, seen: Observation, **options: Any) -> Recovery:
-    """Call a method with what it may know: the truth goes only to methods that say they need it."""
-    return method(f, seen.y, seen.truth, **options) if method.knows_truth else method(f, seen.y, **options)
+    """Call a method with what it may know: the truth goes only to methods that say they know it."""
+    if method.knows_truth:
+        return method(f, seen.y, seen.truth, **options)
+    return method(f, seen.y, **options)
 
 
 def record_of(
-    found: Recovery, images: Images, seen: Observation, method: Any, cell: Mapping[str, Any],
+    recovery: Recovery, images: Images, seen: Observation, method: Any, cell: Mapping[str, Any],
     settings: Mapping[str, Any], provenance: Mapping[str, Any], seconds: float,
 ) -> Record:  # fmt: skip
-    """What is kept of a recovery: its errors, and how each image ended."""
-    accuracy, iou = _mask_columns(method, found, seen)
+    """Keep of a recovery its errors, and how each image ended."""
+    accuracy, iou = _mask_columns(method, recovery, seen)
     return Record(
-        cell=cell, settings=settings, ids=list(images.ids), mse=mse(found.estimate, images.pixels).tolist(),
-        rounds=found.rounds.tolist(), steps=found.steps.tolist(),
-        stop=[Stop(code).name.lower() for code in found.stop.tolist()], mask_accuracy=accuracy, mask_iou=iou,
-        seconds=round(seconds, 3), provenance=provenance,
-    )  # fmt: skip
+        cell=cell,
+        settings=settings,
+        ids=list(images.ids),
+        mse=mse(recovery.estimate, images.pixels).tolist(),
+        rounds=recovery.rounds.tolist(),
+        steps=recovery.steps.tolist(),
+        stop=[Stop(code).name.lower() for code in recovery.stop.tolist()],
+        mask_accuracy=accuracy,
+        mask_iou=iou,
+        seconds=round(seconds, 3),
+        provenance=provenance,
+    )
 
 
-def _mask_columns(method: Any, found: Recovery, seen: Observation) -> tuple[list[float] | None, list[float] | None]:
+def _mask_columns(method: Any, recovery: Recovery, seen: Observation) -> tuple[list[float] | None, list[float] | None]:
     """Per image, how an estimated mask agrees with the true one; nothing where none was estimated."""
-    if method.knows_truth or not isinstance(found.degradation, Erasure) or not isinstance(seen.truth, Erasure):
+    if method.knows_truth or not isinstance(recovery.degradation, Erasure) or not isinstance(seen.truth, Erasure):
         return None, None
-    agreement = mask_agreement(found.degradation.keep.expand_as(seen.y), seen.truth.expand(seen.y).keep)
+    agreement = mask_agreement(recovery.degradation.keep.expand_as(seen.y), seen.truth.expand(seen.y).keep)
     return agreement.accuracy.tolist(), agreement.erased_iou.tolist()
 
 
-def _named(cell: Mapping[str, str], pictures: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    place = f"{cell['set']}/{cell['mask']}"
-    names = {kind: place if kind == "degraded" else f"{place}/{cell['method']}" for kind in pictures}
-    return {f"{kind}/{names[kind]}": array for kind, array in pictures.items()}
-
-
-def _within(narrate: Narrator, words: str, before: int, total: int) -> Progress:
-    """Progress inside a cell as a fraction of one."""
-    return lambda done, count: narrate(words, before + done / count, total)
+def _within_cell(progress: AuditProgress, cell: str, before: int, total: int) -> Progress:
+    """Report progress inside a cell as a fraction of one."""
+    return lambda done, count: progress(cell, before + done / count, total)

@@ -1,4 +1,4 @@
-"""Telling training from control images by their recovery error: what privacy auditors compare."""
+"""Membership inference: tell training from control images by their recovery error."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Membership:
     """The attack "an image with a small recovery error was trained on", over all thresholds."""
 
     auc: float
-    tpr_at_1_fpr: float  # training images found while at most 1% of control images are wrongly accused
-    roc: list[list[float]]  # false-positive and true-positive rate, from no image accused to all
+    tpr_at_1_fpr: float  # share of training images found at a false-positive rate of at most 1%
+    roc: list[list[float]]  # false-positive and true-positive rate, for thresholds from none to all
 
 
 def membership(train_mse: Sequence[float], control_mse: Sequence[float]) -> Membership:
-    """ROC of the error as a score; images with equal errors are accused together, unknown errors last."""
+    """Compute the ROC of the error as a score; equal errors share a threshold, unknown errors come last."""
     train, control = (np.nan_to_num(np.asarray(m, float), nan=np.inf) for m in (train_mse, control_mse))
     thresholds = np.unique(np.concatenate([train, control]))
     tpr = np.searchsorted(np.sort(train), thresholds, side="right") / len(train)
@@ -29,7 +29,7 @@ def membership(train_mse: Sequence[float], control_mse: Sequence[float]) -> Memb
 
 
 def _thinned(fpr: np.ndarray, tpr: np.ndarray, most: int = 200) -> list[list[float]]:
-    """The curve's corners, few enough to draw."""
+    """Keep the curve's corners, few enough to draw."""
     corner = np.ones(len(fpr), bool)
     same_before = (fpr[1:-1] == fpr[:-2]) & (fpr[1:-1] == fpr[2:])
     corner[1:-1] = ~(same_before | (tpr[1:-1] == tpr[:-2]) & (tpr[1:-1] == tpr[2:]))

@@ -1,4 +1,4 @@
-"""What is known of a model before it is attacked: its device, identity, fit and rounding."""
+"""Describe a model before it is attacked: its identity, fit and rounding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.degradation import Degradation
 from recollect.devices.precision import device_of, evaluation_mode, module_of
 from recollect.images import Images
 from recollect.models import Adapted
-from recollect.networks import FullyConnected, UNet
+from recollect.networks import Network
 from recollect.records import plain
 from recollect.scoring import mse
 
@@ -23,14 +23,14 @@ CHUNK = 256
 
 
 def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any]:
-    """The facts of a model that stand in an audit's record."""
+    """Describe a model for an audit's record."""
     inner = f.inner if isinstance(f, Adapted) else f
     facts: dict[str, Any] = {"name": getattr(inner, "__name__", type(inner).__name__)}
     if (network := module_of(f)) is not None:
         facts["parameters"] = sum(p.numel() for p in network.parameters())
     if isinstance(f, Adapted):
         facts["adapted"] = plain(f.how)
-    if isinstance(inner, (FullyConnected, UNet)):
+    if isinstance(inner, Network):
         facts["network"] = plain(inner.settings)
     facts["train_loss"] = train_loss(f, images)
     facts["rounding"] = rounding(f, images[:16]) if deterministic else None
@@ -38,21 +38,22 @@ def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any
 
 
 @torch.no_grad()
-def train_loss(f: Any, images: Images) -> float:
-    """The autoencoder's own error on images, in full float32."""
+def train_loss(f: Any, images: Images, chunk: int = CHUNK) -> float:
+    """Compute the autoencoder's own error on images, in full float32."""
     device, errors = device_of(f), []
     with evaluation_mode(f):
-        for i in range(0, len(images), CHUNK):
-            x = images[i : i + CHUNK].pixels.to(device)
+        for i in range(0, len(images), chunk):
+            x = images[i : i + chunk].pixels.to(device)
             errors.append(mse(f(x.clone()), x))  # a copy, for networks that work in place
     return float(torch.cat(errors).mean())
 
 
 @torch.no_grad()
 def damage_moved(f: Any, images: Images, truths: Iterable[Degradation]) -> float | None:
-    """How far the model moves damaged images, as a share of the damage (MSE): nothing where it copies its input.
+    """Compute how far the model moves damaged images, as a share of the damage (MSE): 0 if it copies its input.
 
-    None where nothing was damaged, as when all that is erased was black before."""
+    None where nothing was damaged: all that is erased was black before.
+    """
     x = images[:CHUNK].pixels.to(device_of(f))
     moved = damage = 0.0
     with evaluation_mode(f):
@@ -65,7 +66,7 @@ def damage_moved(f: Any, images: Images, truths: Iterable[Degradation]) -> float
 
 @torch.no_grad()
 def rounding(f: Any, images: Images) -> float | None:
-    """The MSE that float32 alone puts into the output, against the same network in float64; None if it has no such."""
+    """Compute the MSE that float32 alone puts into the output, against float64; None if float64 cannot run."""
     if not isinstance(f, nn.Module) or not any(p.is_floating_point() for p in f.parameters()):
         return None
     x = images.pixels.to(device_of(f))
@@ -80,19 +81,19 @@ def rounding(f: Any, images: Images) -> float | None:
 
 @torch.no_grad()
 def fingerprint(f: Any, images: Images) -> str:
-    """A hash of the model: its kind, how it is adapted, its weights; what it makes of some images if it has none."""
+    """Hash the model: its kind, how it is adapted and its weights; its outputs if it has no weights."""
     digest = hashlib.sha256(type(f).__name__.encode())
     if isinstance(f, Adapted):
         digest.update(repr(f.how).encode())
     weights = f.state_dict() if isinstance(f, nn.Module) else {}
     for name, value in weights.items():
         digest.update(name.encode() + (_bytes(value) if isinstance(value, Tensor) else repr(value).encode()))
-    if isinstance(f, (FullyConnected, UNet)):
+    if isinstance(f, Network):
         digest.update(repr(f.settings).encode())  # equal weights under another activation are another network
     if not weights:
-        some = images[:4].pixels.to(device_of(f))
-        with evaluation_mode(f):  # a perfect fit gives its training images back whatever else it does: damage them
-            for x in (some, some * 0.5, some.flip(2).where(some > some.mean(), 0.0)):
+        few = images[:4].pixels.to(device_of(f))
+        with evaluation_mode(f):  # every perfect fit returns its training images, so damaged ones tell models apart
+            for x in (few, few * 0.5, few.flip(2).where(few > few.mean(), 0.0)):
                 digest.update(_bytes(f(x.clone())))
     return digest.hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""A cell split into shards of images that a runner has measured, here or on many machines, and joined again."""
+"""Measure a cell in shards of images, here or on many machines, and join them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.distributed.jobs import Budget, Runner, Shared, Task, Tell
 from recollect.engine import arithmetic_of
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.models import Carried
+from recollect.models import PortableModel
 from recollect.records import PER_IMAGE, provenance
 from recollect.recovery import Progress
 
@@ -26,19 +26,18 @@ LARGEST = 4096  # images of a shard; more gain no speed
 
 
 class Spread:
-    """Measures cells by their shards; images and masks are shared by all methods that are tried on them."""
+    """Measures cells in shards; images and masks are sent once for all methods that are tried on them."""
 
     def __init__(
-        self, runner: Runner, model: Carried, workers: int, *, largest: int = LARGEST, tell: Tell = lambda _: None
+        self, runner: Runner, model: PortableModel, workers: int, *, largest: int = LARGEST, tell: Tell = lambda _: None
     ) -> None:
         self._runner, self._workers, self._largest, self._tell = runner, workers, largest, tell
         self._model = Shared(lambda: model)
         self._shared: dict[Images | Degradation, dict[range, Shared[Any]]] = {}
 
     def __call__(self, trial: Trial, progress: Progress) -> Measured:
-        self._shared = {
-            whole: self._shared.get(whole, {}) for whole in (trial.images, trial.truth)
-        }  # others are let go
+        # Images and masks of earlier cells are dropped.
+        self._shared = {whole: self._shared.get(whole, {}) for whole in (trial.images, trial.truth)}
         shards = cut(len(trial.images), self._workers * TURNS, self._largest)
         method = Shared(lambda: trial.method)  # it may hold a network of its own
         parts: dict[range, Measured] = {}
@@ -54,7 +53,9 @@ class Spread:
                 yield Task(name, measure_shard, self._inputs(trial, method, shard), partial(keep, shard))
 
         if not self._runner([job], Budget(), lambda line: self._tell(line) if line else None):
-            raise InputError(f"{len(shards) - len(parts)} of {len(shards)} shards of a cell failed, as told above.")
+            raise InputError(
+                f"{len(shards) - len(parts)} of {len(shards)} shards of a cell failed, for the reasons printed above."
+            )
         return join([parts[shard] for shard in shards])
 
     def _inputs(self, trial: Trial, method: Shared[Any], shard: range) -> tuple[Any, ...]:
@@ -64,22 +65,22 @@ class Spread:
         return self._model, images, truth, method, trial.cell, trial.settings, trial.conditions, shown
 
     def _share(self, whole: Images | Degradation, shard: range) -> Shared[Any]:
-        """These rows, as a copy: a view would travel with everything that it is a view of."""
+        """Share these rows as a copy: a view would be sent with everything that it is a view of."""
         return self._shared[whole].setdefault(shard, Shared(partial(whole.__getitem__, np.array(shard))))
 
 
 def cut(count: int, pieces: int, largest: int) -> list[range]:
-    """`count` images in about so many shards of nearly equal size."""
+    """Cut `count` images in about so many shards of nearly equal size."""
     number = max(-(-count // largest), min(pieces, count))
     edges = [count * i // number for i in range(number + 1)]
     return [range(a, b) for a, b in pairwise(edges)]
 
 
 def measure_shard(
-    model: Carried, images: Images, truth: Degradation, method: Any, cell: Mapping[str, str],
+    model: PortableModel, images: Images, truth: Degradation, method: Any, cell: Mapping[str, str],
     settings: Mapping[str, Any], conditions: Conditions, shown: np.ndarray,
 ) -> Measured:  # fmt: skip
-    """On any machine; what is said about the machine is said of this one."""
+    """Measure a shard on any machine; the provenance is of the machine that does it."""
     f, started = model.opened, conditions.provenance.get("started")
     where = provenance(device_of(f), started=started, products=arithmetic_of(f, images.pixels))
     trial = Trial(images, truth, method, cell, settings, replace(conditions, provenance=where), shown)
@@ -87,7 +88,7 @@ def measure_shard(
 
 
 def join(parts: Sequence[Measured]) -> Measured:
-    """The cell as if it had been measured in one piece; its seconds are those of all machines together."""
+    """Join shards to one cell; its seconds are those of all machines together."""
     records = [part.record for part in parts]
     first = records[0]
     columns = [name for name in PER_IMAGE if getattr(first, name) is not None]
@@ -95,5 +96,5 @@ def join(parts: Sequence[Measured]) -> Measured:
     seconds = round(sum(record.seconds for record in records), 3)
     where = {**first.provenance, "shards": len(records)}
     pictured = [part.pictures for part in parts if part.pictures]
-    pictures = {name: np.concatenate([some[name] for some in pictured]) for name in pictured[0]}
+    pictures = {name: np.concatenate([part[name] for part in pictured]) for name in pictured[0]}
     return Measured(replace(first, seconds=seconds, provenance=where, **rows), pictures)

@@ -1,90 +1,189 @@
-"""An audit as rows: for pandas, for images.csv, and for the lists in audit.json."""
+"""Numbers over the records of an audit: rates over masks, excess, membership, and the tables of audit.json."""
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 
-from recollect.auditing.membership import membership
-from recollect.auditing.rates import rate_facts
+from recollect.auditing.membership import Membership, membership
+from recollect.errors import InputError
 from recollect.records import Record
-from recollect.scoring import ACCURATE, APPROXIMATE
+from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate, Score, excess, wilson
 
-if TYPE_CHECKING:
-    from recollect.auditing.result import Audit
-
+ALL_MASKS, ANY_MASK = "all masks", "any mask"  # every try counts; an image counts once, by its best try
+OVERALL = (ALL_MASKS, ANY_MASK)
 THRESHOLDS = {"accurate": ACCURATE, "approximate": APPROXIMATE}
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Rates, excess and membership over the records of one audit."""
+
+    records: list[Record]
+    main_method: str  # the method that the headline speaks of
+
+    @property
+    def sets(self) -> list[str]:
+        return self._names("set")
+
+    @property
+    def masks(self) -> list[str]:
+        return self._names("mask")
+
+    @property
+    def methods(self) -> list[str]:
+        return self._names("method")
+
+    @property
+    def has_control(self) -> bool:
+        return "control" in self.sets
+
+    def record(self, set_name: str, mask: str, method: str) -> Record:
+        """Find the record of one cell."""
+        wanted = {"set": set_name, "mask": mask, "method": method}
+        for record in self.records:
+            if all(record.cell[name] == value for name, value in wanted.items()):
+                return record
+        raise InputError(f"This audit has no cell {wanted}; it has masks {self.masks} and methods {self.methods}.")
+
+    def score(self, set_name: str, mask: str, method: str) -> Score:
+        """Get the errors under a mask; under "any mask" each image's smallest."""
+        if mask == ANY_MASK:
+            return Score.best_of(self._scores(set_name, method))
+        return self.record(set_name, mask, method).score
+
+    def rate(self, set_name: str, mask: str, method: str, threshold: float = ACCURATE) -> Rate:
+        """Get the share of images below a threshold; under "all masks" the share of all tries."""
+        if mask == ALL_MASKS:
+            return pooled(self._scores(set_name, method), threshold)
+        return self.score(set_name, mask, method).rate(threshold)
+
+    def excess(self, method: str | None = None, threshold: float = ACCURATE, mask: str = ANY_MASK) -> Excess | None:
+        """Get how far the training rate is above the control rate; None without a control set."""
+        if not self.has_control:
+            return None
+        train, control = (self.rate(s, mask, method or self.main_method, threshold) for s in ("train", "control"))
+        return excess(train, control)
+
+    def membership(self, method: str | None = None, mask: str = ANY_MASK) -> Membership | None:
+        """Get how well the recovery error tells training from control images; None without a control set."""
+        if not self.has_control:
+            return None
+        errors = (self.score(s, mask, method or self.main_method).mse.tolist() for s in ("train", "control"))
+        return membership(*errors)
+
+    def _names(self, part: str) -> list[str]:
+        return list(dict.fromkeys(record.cell[part] for record in self.records))
+
+    def _scores(self, set_name: str, method: str) -> list[Score]:
+        return [self.record(set_name, mask, method).score for mask in self.masks]
+
+
+@dataclass(frozen=True)
+class PooledRate(Rate):
+    """A share of all tries, with a Wilson interval of the number of independent tries that they are worth."""
+
+    independent: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        # Wilson's formula does not need whole numbers.
+        return wilson(self.count / self.total * self.independent, self.independent)  # type: ignore[arg-type]
+
+
+def pooled(scores: Sequence[Score], threshold: float) -> PooledRate:
+    """Pool all images under all masks in one rate; images are independent of each other, masks of one image are not."""
+    hits = torch.stack([score.mse < threshold for score in scores]).double()  # masks x images
+    masks, images = hits.shape
+    share = float(hits.mean())
+    variance = float(hits.mean(0).var()) / images if images > 1 else 0.0  # of the mean, from image to image
+    independent = share * (1 - share) / variance if variance > 0 else float(images)
+    return PooledRate(int(hits.sum()), masks * images, min(max(independent, float(images)), float(masks * images)))
+
+
+def rate_facts(rate: Rate) -> Row:
+    """Write a rate as it stands in audit.json."""
+    low, high = rate.interval
+    return {"count": rate.count, "total": rate.total, "value": rate.value, "low": low, "high": high}
 
 
 def image_columns(record: Record) -> dict[str, list[Any]]:
-    """A cell as columns, one row an image."""
+    """List a cell as columns, one row an image."""
     count, score = len(record.ids), record.score
     unknown: list[Any] = [None] * count
     return {
         **{name: [value] * count for name, value in record.cell.items()},
-        "image": list(record.ids), "mse": score.mse.tolist(), "psnr": score.psnr.tolist(),
-        "accurate": (score.mse < ACCURATE).tolist(), "approximate": (score.mse < APPROXIMATE).tolist(),
-        "rounds": list(record.rounds), "steps": list(record.steps), "stop": list(record.stop),
-        "mask_accuracy": list(record.mask_accuracy or unknown), "mask_iou": list(record.mask_iou or unknown),
-    }  # fmt: skip
+        "image": list(record.ids),
+        "mse": score.mse.tolist(),
+        "psnr": score.psnr.tolist(),
+        "accurate": (score.mse < ACCURATE).tolist(),
+        "approximate": (score.mse < APPROXIMATE).tolist(),
+        "rounds": list(record.rounds),
+        "steps": list(record.steps),
+        "stop": list(record.stop),
+        "mask_accuracy": list(record.mask_accuracy or unknown),
+        "mask_iou": list(record.mask_iou or unknown),
+    }
 
 
-def write_csv(file: Path, records: Sequence[Record]) -> None:
-    """The per-image table; what is unknown or not finite is left empty."""
-    with file.open("w", newline="", encoding="utf-8") as opened:
-        writer = csv.writer(opened)
-        for number, record in enumerate(records):
-            columns = image_columns(record)
-            if number == 0:
-                writer.writerow(columns)
-            writer.writerows([_plain(v) for v in row] for row in zip(*columns.values(), strict=True))
+def tables(statistics: Statistics) -> dict[str, list[Row]]:
+    """Compute the tables of audit.json."""
+    return {
+        "summary": list(summary_rows(statistics.records)),
+        "overall": list(overall_rows(statistics)),
+        "excess": list(excess_rows(statistics)),
+        "membership": list(membership_rows(statistics)),
+    }
 
 
-def summary_rows(records: Sequence[Record]) -> Iterator[dict[str, Any]]:
-    """One row a cell: its rates and means."""
+def summary_rows(records: Sequence[Record]) -> Iterator[Row]:
+    """Give one row a cell: its rates and means."""
     for record in records:
         score = record.score
         finite = score.psnr[torch.isfinite(score.psnr)]
         yield {
-            **record.cell, "images": len(record.ids), "accurate": rate_facts(score.accurate),
-            "approximate": rate_facts(score.approximate), "mean_psnr": float(finite.mean()) if len(finite) else None,
-            "mask_accuracy": _mean(record.mask_accuracy), "mask_iou": _mean(record.mask_iou), "seconds": record.seconds,
-        }  # fmt: skip
+            **record.cell,
+            "images": len(record.ids),
+            "accurate": rate_facts(score.accurate),
+            "approximate": rate_facts(score.approximate),
+            "mean_psnr": float(finite.mean()) if len(finite) else None,
+            "mask_accuracy": _mean(record.mask_accuracy),
+            "mask_iou": _mean(record.mask_iou),
+            "seconds": record.seconds,
+        }
 
 
-def overall_rows(audit: Audit) -> Iterator[dict[str, Any]]:
-    """Over all masks: the share of all tries, and of images that at least one mask gave back."""
-    for method in audit.methods:
-        for set_name in audit.sets:
-            for over in audit.overall:
-                rates = {n: rate_facts(audit.rate(set_name, over, method, t)) for n, t in THRESHOLDS.items()}
+def overall_rows(statistics: Statistics) -> Iterator[Row]:
+    """Give the rates over all masks: the share of all tries, and of images that at least one mask recovered."""
+    for method in statistics.methods:
+        for set_name in statistics.sets:
+            for over in OVERALL:
+                rates = {n: rate_facts(statistics.rate(set_name, over, method, t)) for n, t in THRESHOLDS.items()}
                 yield {"set": set_name, "method": method, "over": over, **rates}
 
 
-def excess_rows(audit: Audit) -> Iterator[dict[str, Any]]:
-    """Train over control, for each mask and overall."""
-    for method in audit.methods:
-        for mask in [*audit.masks, *audit.overall] if audit.has_control else []:
-            found = {n: audit.excess(method, t, mask) for n, t in THRESHOLDS.items()}
-            yield {"mask": mask, "method": method, **{n: asdict(e) for n, e in found.items() if e}}
+def excess_rows(statistics: Statistics) -> Iterator[Row]:
+    """Give the excess of train over control, for each mask and overall."""
+    if not statistics.has_control:
+        return
+    for method in statistics.methods:
+        for mask in [*statistics.masks, *OVERALL]:
+            above = {name: statistics.excess(method, threshold, mask) for name, threshold in THRESHOLDS.items()}
+            yield {"mask": mask, "method": method, **{name: asdict(e) for name, e in above.items() if e}}
 
 
-def membership_rows(audit: Audit) -> Iterator[dict[str, Any]]:
-    """How well the error tells training from control images; "any mask" takes an image's smallest error."""
-    for method in audit.methods:
-        for mask in [*audit.masks, audit.overall[-1]] if audit.has_control else []:
-            errors = [audit.score(set_name, mask, method).mse.tolist() for set_name in ("train", "control")]
-            yield {"mask": mask, "method": method, **asdict(membership(*errors))}
-
-
-def _plain(value: Any) -> Any:
-    return "" if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+def membership_rows(statistics: Statistics) -> Iterator[Row]:
+    """Give how well the error tells training from control images; "any mask" takes an image's smallest error."""
+    for method in statistics.methods:
+        for mask in [*statistics.masks, ANY_MASK]:
+            attack = statistics.membership(method, mask)
+            if attack is not None:
+                yield {"mask": mask, "method": method, **asdict(attack)}
 
 
 def _mean(values: Sequence[float] | None) -> float | None:

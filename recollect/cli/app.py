@@ -1,4 +1,4 @@
-"""recollect: the root command, its exit codes, and how a user's mistake is told."""
+"""recollect: the root command, its exit codes, and how a user's mistake is printed."""
 
 from __future__ import annotations
 
@@ -8,18 +8,33 @@ import typer
 from typer.core import TyperGroup
 
 from recollect.cli import audit, data, demo, paper, prior, train
+from recollect.cli.listings import ListingCommand
 from recollect.errors import InputError, told
+
+EPILOG = """\
+Exit codes:
+
+- 0 done
+
+- 1 not finished: a loss not reached, cells not computed
+
+- 2 invalid usage, explained in one sentence
+
+- 3 the rate is above --fail-above
+
+- 130 interrupted with Ctrl-C; run the same command again to resume
+"""
 
 
 class Root(TyperGroup):
-    """The place where a user's mistake becomes one sentence and an exit code, and never a traceback."""
+    """Prints a user's mistake as one sentence with an exit code, never as a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except (InputError, KeyboardInterrupt) as ended:
-            words, code = told(ended)
-            typer.echo(words, err=True)
+            sentence, code = told(ended)
+            typer.echo(sentence, err=True)
             raise typer.Exit(code) from None
 
 
@@ -30,17 +45,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="How much of its training set can be read back out of an autoencoder?\n\n"
-    "Begin with **recollect demo**, which needs nothing. For a model of your own: **recollect data** "
-    "finds images, **recollect audit** measures the model, and **recollect train** makes one to try. "
+    help="Measure how much of its training set can be recovered from an autoencoder.\n\n"
+    "Begin with **recollect demo**, which needs nothing. For a model of your own, **recollect data** lists sources of "
+    "images and **recollect audit** measures the model. **recollect train** trains a network to try it on. "
     "**recollect paper** repeats the experiments of the paper.",
-    epilog="Exit codes: 0 done · 1 not finished: a loss not reached, cells not computed · 2 something was asked for "
-    "wrongly, told in one sentence · 3 the rate is above --fail-above · 130 interrupted with Ctrl-C; run the same "
-    "command again to go on.",
+    epilog=EPILOG,
 )
 app.command("demo")(demo.demo_command)
-app.command("audit", epilog=audit.EPILOG)(audit.audit_command)
-app.command("train", epilog=train.EPILOG)(train.train_command)
+app.command("audit", cls=ListingCommand, epilog=audit.EPILOG)(audit.audit_command)
+app.command("train", cls=ListingCommand, epilog=train.EPILOG)(train.train_command)
 app.add_typer(data.app, name="data")
 app.add_typer(paper.app, name="paper")
 app.add_typer(prior.app, name="prior")
@@ -61,7 +74,7 @@ def root(
         typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
-    """What stands before a command."""
+    """Options before a command."""
 
 
 def main() -> None:

@@ -1,33 +1,26 @@
-"""Progress of an audit on a terminal; silent everywhere else."""
+"""A progress bar for audits, on a terminal alone."""
 
 from __future__ import annotations
 
-import sys
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from recollect.auditing import AuditProgress
 
 
-class Narration:
-    """A bar that says what is being done; called with words, how far, of how much."""
+@contextmanager
+def audit_progress(console: Console | None = None, *, quiet: bool = False) -> Iterator[AuditProgress]:
+    """Give the `progress` that an audit calls; without a terminal nothing is shown."""
+    console = console or Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    disabled = quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=disabled) as bar:
+        task = bar.add_task("opening the model and the images", total=None)
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=console, transient=True)
-        self._task: TaskID | None = None
+        def report(doing: str, done: float, total: float) -> None:
+            bar.update(task, description=doing, completed=done, total=total)
 
-    def __call__(self, words: str, done: float, total: float) -> None:
-        if self._task is None:
-            self._bar.start()
-            self._task = self._bar.add_task(words, total=total)
-        self._bar.update(self._task, description=words, completed=done, total=total)
-
-    def __enter__(self) -> Narration:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+        yield report

@@ -1,4 +1,4 @@
-"""recollect data: what sets of images there are, getting them, and looking at what a spelling stands for."""
+"""recollect data: list sources of images, download them, look at a set."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from recollect import sources
+from recollect.cli.listings import SOURCE
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.sources.base import Archive
+from recollect.sources.base import Progress as ReadProgress
 from recollect.sources.cache import cache_folder
-from recollect.sources.catalogue import Progress as Told
-from recollect.sources.download import ARCHIVES, Archive, fetch, is_fetched
+from recollect.sources.download import fetch, fetchable, is_fetched
 
-app = typer.Typer(no_args_is_help=True, help="Sets of images: list them, fetch them, see what a spelling stands for.")
+app = typer.Typer(no_args_is_help=True, help="Sets of images: list sources, download them, look at a set.")
 
-_SPELLING = "A set of images: SOURCE[:PATH][?count=N&per-class=N&seed=N&size=N&part=train|control]."
 Cache = Annotated[
     Path | None, typer.Option(help="Folder to keep downloads in. Default: $RECOLLECT_DATA, else ~/.cache/recollect.")
 ]
@@ -30,44 +31,44 @@ Cache = Annotated[
 
 @app.command("list")
 def list_sources(cache: Cache = None) -> None:
-    """List where images can come from, how each is spelled, and which downloads are here already."""
+    """List where images can come from, with an example of each, and what is downloaded already."""
     for source in sources.SOURCES.values():
-        typer.echo(f"{source.name:14} {source.about}")
+        typer.echo(f"{source.name:14} {source.summary}")
         typer.echo(f"{'':14} for example: {source.example}")
-        if source.name in ARCHIVES:
-            size = sum(archive.megabytes for archive in ARCHIVES[source.name])
-            how = "fetched" if is_fetched(source.name, cache) else f"recollect data fetch {source.name}  ({size} MB)"
-            typer.echo(f"{'':14} {how}")
-    typer.echo(f"\nDownloads are kept in {cache_folder(cache)} (move it with --cache or RECOLLECT_DATA).")
+        if source.archives:
+            size = sum(archive.megabytes for archive in source.archives)
+            fetched = is_fetched(source.name, cache)
+            typer.echo(f"{'':14} {'downloaded' if fetched else f'recollect data fetch {source.name}  ({size} MB)'}")
+    typer.echo(f"\nDownloads are kept in {cache_folder(cache)} (change it with --cache or RECOLLECT_DATA).")
 
 
 @app.command("fetch")
 def fetch_sets(
-    names: Annotated[list[str], typer.Argument(help=f"Which sets: {', '.join(ARCHIVES)}.", metavar="NAME")],
+    names: Annotated[list[str], typer.Argument(help=f"Which sets: {', '.join(fetchable())}.", metavar="NAME")],
     cache: Cache = None,
     mirror: Annotated[
         str | None, typer.Option(help="Address of a folder with the same files, if the official server is slow.")
     ] = None,
 ) -> None:
-    """Download the official archives of a set and check them; what is here already is not downloaded again."""
+    """Download the official archives of a set and check them; a checked archive is not downloaded again."""
     for name in names:  # a misspelt last name must not cost the first download
-        if name not in ARCHIVES:
-            raise InputError(f"There is nothing to fetch for {name!r}; there is: {', '.join(ARCHIVES)}.")
+        if name not in fetchable():
+            raise InputError(f"There is nothing to fetch for {name!r}; there is: {', '.join(fetchable())}.")
     for name in names:
         with _bar(DownloadColumn()) as bar:
 
-            def told(archive: Archive, bar: Progress = bar) -> Told:
-                return _told(bar, Path(archive.path).name)
+            def progress(archive: Archive, bar: Progress = bar) -> ReadProgress:
+                return _progress(bar, Path(archive.path).name)
 
-            paths = fetch(name, cache=cache, mirror=mirror, progress=told)
+            paths = fetch(name, cache=cache, mirror=mirror, progress=progress)
         for path in paths:
             typer.echo(f"{name}: {path}")
         typer.echo(f"Use it as {name if cache is None else f'{name}:{cache}'}")
 
 
 @app.command("show")
-def show(spec: Annotated[str, typer.Argument(help=_SPELLING, metavar="SOURCE")]) -> None:
-    """Load a set of images and say what it holds: how many, their size, the first ids, the content hash."""
+def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) -> None:
+    """Load a set of images and print how many it has, their size, the first ids and the content hash."""
     images = _load(spec)
     channels, height, width = images.shape
     typer.echo(f"{images.name}\n{len(images)} images of {width}x{height}, {channels} channel{'s'[: channels - 1]}")
@@ -77,29 +78,29 @@ def show(spec: Annotated[str, typer.Argument(help=_SPELLING, metavar="SOURCE")])
 
 @app.command("split")
 def split(
-    train: Annotated[str, typer.Argument(help=_SPELLING, metavar="TRAIN")],
+    train: Annotated[str, typer.Argument(help=SOURCE, metavar="TRAIN")],
     control: Annotated[
         str | None, typer.Argument(help="The control set. Default: TRAIN with part=control.", metavar="CONTROL")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the record (ids and content hashes) to this file.")] = None,
 ) -> None:
-    """Make a train and a control set, look for duplicates, and write the record that both can be made from again."""
+    """Make a train and a control set, look for duplicates, and write a record that reproduces both."""
     with _bar(MofNCompleteColumn()) as bar, _plain_warnings():
-        made = sources.split(train, control, progress=_told(bar, "reading"))
-    found = sources.find_duplicates(made.train, made.control)
+        made = sources.split(train, control, progress=_progress(bar, "reading"))
+    duplicates = sources.find_duplicates(made.train, made.control)
     for part, images in (("train", made.train), ("control", made.control)):
         typer.echo(f"{part:8} {len(images)} images  sha256 {images.hash[:12]}  {images.name}")
-    typer.echo(str(found))
-    for pair in (*found.across, *found.inside)[:10]:
+    typer.echo(str(duplicates))
+    for pair in (*duplicates.across, *duplicates.inside)[:10]:
         typer.echo(f"  {pair.first} is like {pair.second} (MSE {pair.mse:.2g})")
     if out is not None:
-        _write(out, {**made.record(), "duplicates": found.record()})
+        _write(out, {**made.record(), "duplicates": duplicates.record()})
         typer.echo(f"Record written to {out}")
 
 
 def _load(spec: str) -> Images:
     with _bar(MofNCompleteColumn()) as bar, _plain_warnings():
-        return sources.load(spec, progress=_told(bar, "reading"))
+        return sources.load(spec, progress=_progress(bar, "reading"))
 
 
 def _write(path: Path, record: dict[str, object]) -> None:
@@ -111,7 +112,7 @@ def _write(path: Path, record: dict[str, object]) -> None:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Files that were left out are told as one sentence on stderr, not as a line of Python."""
+    """Print warnings as one sentence on stderr, without the line of Python."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -120,12 +121,12 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _bar(amount: DownloadColumn | MofNCompleteColumn) -> Progress:
-    """A progress bar on stderr, which shows only in a terminal and leaves nothing behind."""
+    """Make a progress bar on stderr, which shows only in a terminal and leaves nothing behind."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _told(bar: Progress, what: str) -> Told:
-    task = bar.add_task(what, total=None)
+def _progress(bar: Progress, doing: str) -> ReadProgress:
+    task = bar.add_task(doing, total=None)
     return lambda done, total: bar.update(task, completed=done, total=total or None)

@@ -1,21 +1,29 @@
-"""recollect paper: the same commands as `python -m recollect.paper`."""
+"""recollect paper: list, compute and draw the experiments of the paper."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recollect.cli.where import On, WorkerCpus, WorkerGpus
+from recollect.errors import InputError
 from recollect.paper import RESULTS, WORK
 
 if TYPE_CHECKING:
-    from recollect.paper.commands import Options
+    import torch
+
+    from recollect.distributed.jobs import Budget, Runner
+
+UNFINISHED = 1  # exit code
+PAGE = Path("docs/reproduction.md")
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="The experiments of the paper: what is recorded, computing what is missing, drawing figures and tables.",
+    help="The experiments of the paper: list what is recorded, compute what is missing, draw figures and tables.",
 )
 
 Names = Annotated[str, typer.Argument(metavar="NAME[,NAME]", help="Experiments as in the list, or all.")]
@@ -25,17 +33,21 @@ Data = Annotated[
 ]
 Records = Annotated[Path, typer.Option("--results", help="Folder of the records.")]
 Work = Annotated[Path, typer.Option(help="Folder of checkpoints and pictures.")]
-Device = Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda. Defaults to CUDA if available.")]
 Only = Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Only trainings or cells like this.")]
-Seconds = Annotated[float | None, typer.Option(help="Stop between two cells after this time; the exit code is then 1.")]
+Seconds = Annotated[float | None, typer.Option(help="Stop between two cells after this time, with exit code 1.")]
 
 
 @app.command("list")
 def list_command(scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK) -> None:
-    """What there is, what is recorded of it and what that took."""
-    from recollect.paper import commands
+    """List the experiments, what of them is recorded, and the seconds that took."""
+    from recollect.paper.overview import overview
+    from recollect.paper.scales import scale_named
+    from recollect.paper.workspace import open_workspace
 
-    raise typer.Exit(commands.list_command(_options(scale, data, results, work, "cpu")))
+    sizes = scale_named(scale, data)
+    for line in overview(sizes, open_workspace(sizes, data, results, work, "cpu")):
+        typer.echo(line)
 
 
 @app.command("run")
@@ -44,11 +56,21 @@ def run_command(
     device: Device = None, only: Only = None, max_seconds: Seconds = None,
     on: On = None, worker_cpus: WorkerCpus = 1.0, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
-    """Compute what has no record yet; stopped at any moment, the same command goes on."""
-    from recollect.paper import commands
+    """Compute what has no record yet. If the command is stopped, the same command resumes."""
+    from recollect.paper.experiments import experiments_named
+    from recollect.paper.run import run
+    from recollect.paper.scales import scale_named
+    from recollect.paper.workspace import open_workspace
 
-    options = _options(scale, data, results, work, device, on, worker_cpus, worker_gpus)
-    raise typer.Exit(commands.run_command(names, options, only or (), max_seconds))
+    budget, experiments, sizes = _budget(max_seconds), experiments_named(names), scale_named(scale, data)
+    workspace = open_workspace(sizes, data, results, work, None if on else device)
+    with _workers(on, device, worker_cpus, worker_gpus) as (runner, worker_device):
+        complete = run(
+            experiments, sizes, workspace, only=only or (), budget=budget, log=typer.echo, runner=runner,
+            worker_device=worker_device,
+        )  # fmt: skip
+    if not complete:
+        raise typer.Exit(UNFINISHED)
 
 
 @app.command("figure")
@@ -56,9 +78,17 @@ def figure_command(
     names: Names, scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK
 ) -> None:
     """Draw figures and tables from records; nothing is computed."""
-    from recollect.paper import commands
+    from recollect.paper.experiments import experiments_named
+    from recollect.paper.render.document import page_tables, update_page
+    from recollect.paper.render.figures import draw
+    from recollect.paper.scales import scale_named
+    from recollect.paper.workspace import open_workspace
 
-    raise typer.Exit(commands.figure_command(names, _options(scale, data, results, work, "cpu")))
+    sizes = scale_named(scale, data)
+    draw(experiments_named(names), sizes, open_workspace(sizes, data, results, work, "cpu"), typer.echo)
+    if PAGE.exists() and results == RESULTS:
+        update_page(PAGE, page_tables())
+        typer.echo(f"tables updated in {PAGE}")
 
 
 @app.command("all")
@@ -67,16 +97,38 @@ def all_command(
     max_seconds: Seconds = None, on: On = None, worker_cpus: WorkerCpus = 1.0, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what is missing of every experiment, then draw everything."""
-    from recollect.paper import commands
+    exit_code = 0
+    try:
+        run_command("all", scale, data, results, work, device, None, max_seconds, on, worker_cpus, worker_gpus)
+    except typer.Exit as unfinished:  # what is recorded is drawn all the same
+        exit_code = unfinished.exit_code
+    figure_command("all", scale, data, results, work)
+    raise typer.Exit(exit_code)
 
-    options = _options(scale, data, results, work, device, on, worker_cpus, worker_gpus)
-    raise typer.Exit(commands.all_command(options, max_seconds))
+
+def _budget(max_seconds: float | None) -> Budget:
+    from recollect.distributed.jobs import Budget
+
+    if max_seconds is None:
+        return Budget()
+    if not max_seconds > 0:
+        raise InputError(f"--max-seconds is a number of seconds, more than 0; got {max_seconds:g}.")
+    return Budget(max_seconds)
 
 
-def _options(
-    scale: str, data: str | None, results: Path, work: Path, device: str | None, on: str | None = None,
-    worker_cpus: float = 1.0, worker_gpus: float | None = None,
-) -> Options:  # fmt: skip
-    from recollect.paper.commands import Options
+@contextmanager
+def _workers(
+    on: str | None, device: str | None, worker_cpus: float, worker_gpus: float | None
+) -> Iterator[tuple[Runner, torch.device | None]]:
+    """Start the workers of a cluster; without one, everything is computed in this process."""
+    from recollect.distributed.jobs import in_this_process
 
-    return Options(scale, data, results, work, device, on, worker_cpus, worker_gpus)
+    if on is None:
+        yield in_this_process, None
+        return
+    import torch
+
+    from recollect.distributed import crew_on
+
+    with crew_on(on, device, worker_cpus, worker_gpus) as crew:
+        yield crew, torch.device(crew.device)

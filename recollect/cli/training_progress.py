@@ -1,4 +1,4 @@
-"""Training as it is seen in a terminal: one line with loss, rate and time left, the log above it as it comes."""
+"""Progress of a training in a terminal: one line with loss, rate and time left, and the log above it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.training import Progress
 
 @contextmanager
 def training_report(console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
-    """Gives the `report` that train_to_loss calls; it says nothing where there is no terminal."""
+    """Give the `report` that train_to_loss calls; without a terminal nothing is shown."""
     console = console or Console(stderr=True)
     columns = (TextColumn("training"), BarColumn(), TextColumn("{task.description}"))
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -25,8 +25,8 @@ def training_report(console: Console | None = None) -> Iterator[Callable[[Progre
 
 
 @contextmanager
-def heeding_interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed, or an end asked for otherwise: so that a run can be saved. A second one ends all."""
+def interrupts_noted() -> Iterator[Callable[[], bool]]:
+    """Give a function that says whether Ctrl-C was pressed or SIGTERM came; a second signal ends the run at once."""
     asked = False
 
     def ask(_signal: int, _frame: object) -> None:
@@ -34,7 +34,7 @@ def heeding_interrupts() -> Iterator[Callable[[], bool]]:
         if asked:
             raise KeyboardInterrupt
         asked = True
-        typer.echo("stopping after this step, to save it; once more to stop at once", err=True)
+        typer.echo("stopping after this step, to save the run; once more to stop at once", err=True)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -45,7 +45,7 @@ def heeding_interrupts() -> Iterator[Callable[[], bool]]:
 
 
 class Display:
-    """Remembers where the loss began, so that the bar grows by decades and not by steps."""
+    """Shows progress by decades of the loss, from the first loss to the last milestone."""
 
     def __init__(self, bar: Bar, task: TaskID) -> None:
         self.bar, self.task = bar, task
@@ -54,12 +54,12 @@ class Display:
     def __call__(self, progress: Progress) -> None:
         if self.bar.disable:
             return
-        for line in progress.said:
-            self.bar.console.print(line, markup=False, highlight=False)  # the log's brackets are no markup
+        for line in progress.messages:
+            self.bar.console.print(line, markup=False, highlight=False)  # the log has brackets
         self.bar.update(self.task, completed=self._share(progress), description=describe(progress))
 
     def _share(self, progress: Progress) -> float:
-        """How many of the decades from the first loss to the last milestone lie behind."""
+        """Compute the share of decades that are done."""
         loss = min(progress.point.loss, progress.point.averaged)
         if progress.until is None:
             return 1.0
@@ -74,10 +74,10 @@ class Display:
 def describe(progress: Progress) -> str:
     """loss 3.2e-05  rate 1.0e-03  step 1200  1e-05 in about 0:12"""
     point = progress.point
-    words = f"loss {min(point.loss, point.averaged):.1e}  rate {point.rate:.1e}  step {point.steps}"
+    text = f"loss {min(point.loss, point.averaged):.1e}  rate {point.rate:.1e}  step {point.steps}"
     if progress.next_milestone is None:
-        return words
-    return f"{words}  {progress.next_milestone:.0e} {_time(progress.seconds_left)}"
+        return text
+    return f"{text}  {progress.next_milestone:.0e} {_time(progress.seconds_left)}"
 
 
 def _time(seconds: float | None) -> str:

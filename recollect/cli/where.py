@@ -1,4 +1,4 @@
-"""The options that say where work is done."""
+"""Options that say where work runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-_PANEL = "Where it runs, if not here"
+_PANEL = "Where it runs, if not on this machine"
 
 On = Annotated[
     str | None,

@@ -5,12 +5,13 @@ from recollect.degradation.base import Degradation, Start
 from recollect.degradation.blur import Blur
 from recollect.degradation.coarse import Coarse
 from recollect.degradation.erasure import Erasure, all_erased, half_kept
-from recollect.degradation.fills import FILLS, Filled, fill_erased
-from recollect.degradation.masks import SIX, mask, random_mask
-from recollect.degradation.named import degradation
+from recollect.degradation.fills import FILLS, Fill, Filled, fill_erased
+from recollect.degradation.masks import SIX, NamedMask, mask, random_mask
+from recollect.degradation.named import DEGRADATIONS, degradation
 from recollect.degradation.observe import Observation, observe
 
 __all__ = [
+    "DEGRADATIONS",
     "FILLS",
     "SIX",
     "AnyFill",
@@ -18,7 +19,9 @@ __all__ = [
     "Coarse",
     "Degradation",
     "Erasure",
+    "Fill",
     "Filled",
+    "NamedMask",
     "Observation",
     "Start",
     "all_erased",

@@ -34,12 +34,12 @@ class AnyFill(Erasure):
         return replace(self, keep=(near <= between_two_kinds(near)).view_as(error).expand_as(y))
 
     def plausible_refit(self, x: Tensor, y: Tensor) -> AnyFill:
-        """Patches help to find large holes and blur their edges: the last word is the pixel's own."""
+        """Refit pixel by pixel: patches help to find large holes, but blur their edges."""
         return replace(self, patches=torch.zeros_like(self.patches)).refit(x, y)
 
 
 def between_two_kinds(values: Tensor) -> Tensor:
-    """Otsu's threshold of each row: the split in two groups whose means are furthest apart, for their sizes."""
+    """Return Otsu's threshold of each row: the split into two groups with the largest variance between them."""
     ordered = values.sort(1).values
     sums, count = ordered.cumsum(1), values.shape[1]
     below = torch.arange(1, count, device=values.device)
@@ -49,12 +49,12 @@ def between_two_kinds(values: Tensor) -> Tensor:
 
 
 def odd_ones_kept(y: Tensor) -> AnyFill:
-    """A start that takes the pixels of y's most common colour for erased; where none is common, half of all pixels."""
+    """Start by taking pixels of y's most common colour for erased; where none is common, half of all pixels."""
     return _start(y, patches=False)
 
 
 def patches_kept(y: Tensor) -> AnyFill:
-    """The same, and errors are averaged over patches in the images that have no common colour."""
+    """Start like `odd_ones_kept`, and average errors over patches in images that have no common colour."""
     return _start(y, patches=True)
 
 
@@ -72,5 +72,5 @@ def _half_of_pixels(y: Tensor) -> Tensor:
 
 
 def _channel_multipliers(channels: int) -> list[int]:
-    """Odd numbers that keep different colours apart in one 64-bit sum."""
+    """Return odd numbers that keep different colours apart in one 64-bit sum."""
     return [pow(2654435761, c) % 2**31 | 1 for c in range(channels)]

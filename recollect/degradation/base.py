@@ -1,11 +1,11 @@
-"""What every degradation is: three methods for the solvers, and a fingerprint to tell two estimates apart."""
+"""What every degradation is: three methods for the solvers, and what it says of itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -14,48 +14,64 @@ from torch import Tensor
 from recollect.errors import InputError
 from recollect.per_image import PerImage
 
+Shape = tuple[int, int, int]  # channels, height, width
+
 
 @dataclass(frozen=True, eq=False)
 class Degradation(PerImage):
     """A known or estimated operator H for each image of a batch (or one for all: length 1).
 
     A subclass is a frozen dataclass whose tensor fields have the images first, with the three methods below.
-    The rest is derived from the fields, so a new degradation is one new file.
+    The rest is derived from the fields, so a new degradation is one new file. One with a `name` is asked for by that
+    name, and `parse` reads what follows the colon: `blur:1.5` is `Blur.parse("1.5", shape)`.
     """
 
+    name: ClassVar[str] = ""  # how audits and the command line ask for it
+    summary: ClassVar[str] = ""  # one line for help and docs
+    example: ClassVar[str] = ""  # a name and value that work, such as blur:1.5
+    order: ClassVar[int] = 100  # position in help
+
+    @classmethod
+    def parse(cls, value: str, shape: Shape) -> Degradation:
+        """Make the degradation from the text after its name and colon, for images of a shape."""
+        raise NotImplementedError
+
     def apply(self, x: Tensor) -> Tensor:
-        """H x."""
+        """Compute H x."""
         raise NotImplementedError
 
     def prox(self, z: Tensor, y: Tensor, gamma: float) -> Tensor:
-        """The x that minimises |H x - y|^2 + gamma/2 |x - z|^2."""
+        """Return the x that minimises |H x - y|^2 + gamma/2 |x - z|^2."""
         raise NotImplementedError
 
     def refit(self, x: Tensor, y: Tensor) -> Self:
-        """The H of this family that minimises |H x - y|^2: a new object."""
+        """Return the H of this family that minimises |H x - y|^2, as a new object."""
         raise NotImplementedError
 
     def paste(self, x: Tensor, y: Tensor) -> Tensor:  # noqa: ARG002  (for those that override it)
-        """x with what y says for certain put in: right when there is no noise; by default nothing is certain."""
+        """Put into x what y says for certain where there is no noise; by default nothing is certain."""
         return x
 
     @classmethod
     def first_guess(cls, y: Tensor) -> Degradation:
-        """Where an audit's blind methods start in this family; for erasures they have starts of their own."""
+        """Return the start of an audit's blind methods in this family; erasures have starts of their own."""
         raise NotImplementedError
 
     def plausible_refit(self, x: Tensor, y: Tensor) -> Degradation:
-        """The H that minimises |H x - y|^2 among those that are met in practice; by default the whole family."""
+        """Return the H that minimises |H x - y|^2 among those met in practice; by default the whole family."""
         return self.refit(x, y)
 
     def expand(self, images: Tensor) -> Self:
-        """One operator for each of `images`, checked to fit them; costs no memory."""
+        """Return one operator for each of `images`, checked to fit them, without using memory."""
         if len(self) not in (1, len(images)):
             raise InputError(f"{len(self)} degradations were given for {len(images)} images; give one, or one each.")
         return self._map(lambda t: t.expand(len(images), *t.shape[1:]))
 
     def fingerprint(self) -> Tensor:
-        """A 64-bit number an image: equal operators have equal ones, others differ but for a 2^-60 chance."""
+        """Return a 64-bit number an image, by which two estimates are compared.
+
+        Equal operators have equal numbers; others have different ones, but for a chance of 2^-60.
+        """
         hashes = [_hash_rows(t) * (2 * number + 1) for number, t in enumerate(self._rows().values())]
         return torch.stack(hashes).sum(0)
 
@@ -63,8 +79,25 @@ class Degradation(PerImage):
 Start = Callable[[Tensor], Degradation]  # makes a blind method's first estimate from y
 
 
+def read_number(text: str, example: str) -> float:
+    """Read the number of a degradation's value; `example` is for the error."""
+    return _read(text, float, "a number", example)
+
+
+def read_whole_number(text: str, example: str) -> int:
+    """Read the whole number of a degradation's value; `example` is for the error."""
+    return _read(text, int, "a whole number", example)
+
+
+def _read(text: str, kind: type, expected: str, example: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not {expected}; write for example {example}.") from None
+
+
 def _hash_rows(values: Tensor) -> Tensor:
-    """Multiply-and-sum hash of each row's bytes, read as 64-bit words."""
+    """Hash each row's bytes, read as 64-bit words, by multiplying and summing."""
     octets = values.reshape(len(values), -1).contiguous().view(torch.uint8)
     octets = torch.nn.functional.pad(octets, (0, -octets.shape[1] % 8))
     words = octets.contiguous().view(torch.int64) * -7046029254386353131  # spreads bits upwards ...
@@ -74,7 +107,10 @@ def _hash_rows(values: Tensor) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _weights(count: int, device: torch.device) -> Tensor:
-    """Odd numbers, the same everywhere; kept on the device, since a transfer would wait for it every round. This one
-    does wait: other streams read them too."""
+    """Return odd numbers, the same everywhere.
+
+    They stay on the device, since a transfer every round would wait for it. This transfer does wait, because other
+    streams read them too.
+    """
     info = np.iinfo(np.int64)
     return torch.from_numpy(np.random.default_rng(0).integers(info.min, info.max, count) | 1).to(device)

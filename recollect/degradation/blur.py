@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 from torch.fft import fft2, fftfreq, ifft2
 
-from recollect.degradation.base import Degradation
+from recollect.degradation.base import Degradation, Shape, read_number
 from recollect.errors import InputError
 
 GRID = 64  # widths that a refit compares before it searches between two of them
@@ -23,6 +23,15 @@ class Blur(Degradation):
     """Convolution with a Gaussian whose standard deviation is `width` pixels (N or 1); borders wrap around."""
 
     width: Tensor
+
+    name: ClassVar[str] = "blur"
+    summary: ClassVar[str] = "a Gaussian blur; its width is a standard deviation in pixels"
+    example: ClassVar[str] = "blur:1.5"
+    order: ClassVar[int] = 10
+
+    @classmethod
+    def parse(cls, value: str, shape: Shape) -> Blur:  # noqa: ARG003  (any image can be blurred)
+        return cls(torch.tensor([read_number(value, cls.example)]))
 
     def __post_init__(self) -> None:
         if not isinstance(self.width, Tensor) or self.width.ndim != 1 or not self.width.is_floating_point():
@@ -38,7 +47,7 @@ class Blur(Degradation):
         return ifft2((damping * fft2(y) + g * fft2(z)) / (damping.square() + g)).real
 
     def refit(self, x: Tensor, y: Tensor) -> Self:
-        """The width that explains y best; |H x - y|^2 summed over frequencies, as Parseval allows."""
+        """Fit the width to y: |H x - y|^2 is summed over frequencies, as Parseval allows."""
         x, y = fft2(x.double()), fft2(y.double())
         power, shared = x.abs().square().sum(1).flatten(1), (x * y.conj()).real.sum(1).flatten(1)
         widths = all_widths(y)
@@ -55,7 +64,7 @@ class Blur(Degradation):
 
     @classmethod
     def first_guess(cls, y: Tensor) -> Blur:
-        """Not blurred at all."""
+        """Start from no blur at all."""
         return cls(torch.zeros(len(y), dtype=y.dtype, device=y.device))
 
     def _damping(self, like: Tensor) -> Tensor:
@@ -66,18 +75,18 @@ class Blur(Degradation):
 
 
 def all_widths(images: Tensor) -> Tensor:
-    """From none to half the longer side, where little but the mean is left; closest together where they are small."""
+    """Return widths from 0 to half the longer side, where little but the mean is left; small ones lie closest."""
     share = torch.linspace(0, 1, GRID, dtype=torch.float64, device=images.device)
     return share.square() * max(images.shape[-2:]) / 2
 
 
 def square_frequencies(like: Tensor, dtype: torch.dtype) -> Tensor:
-    """How fast each frequency of an image is, squared, in cycles per pixel: H x W."""
+    """Return the square of each frequency of an image, in cycles per pixel: H x W."""
     vertical, horizontal = (fftfreq(n, dtype=dtype, device=like.device) for n in like.shape[-2:])
     return vertical[:, None].square() + horizontal.square()
 
 
 def gaussian(widths: Tensor, like: Tensor) -> Tensor:
-    """How much each frequency of an image is damped: len(widths) x 1 x H x W, between 0 and 1."""
+    """Return the factor that damps each frequency of an image: len(widths) x 1 x H x W, between 0 and 1."""
     square = square_frequencies(like, widths.dtype)
     return torch.exp(-2 * math.pi**2 * widths.view(-1, 1, 1, 1).square() * square)

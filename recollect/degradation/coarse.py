@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate
 
-from recollect.degradation.base import Degradation
+from recollect.degradation.base import Degradation, Shape, read_whole_number
 from recollect.errors import InputError
 
 
@@ -19,6 +19,15 @@ class Coarse(Degradation):
     """Blocks of `factor` by `factor` pixels (N or 1 whole numbers) hold their mean; the image keeps its size."""
 
     factor: Tensor
+
+    name: ClassVar[str] = "coarse"
+    summary: ClassVar[str] = "a lower resolution; each block of pixels holds its mean"
+    example: ClassVar[str] = "coarse:4"
+    order: ClassVar[int] = 20
+
+    @classmethod
+    def parse(cls, value: str, shape: Shape) -> Coarse:  # noqa: ARG003  (expand checks that the factor divides them)
+        return cls(torch.tensor([read_whole_number(value, cls.example)]))
 
     def __post_init__(self) -> None:
         if not isinstance(self.factor, Tensor) or self.factor.ndim != 1 or self.factor.dtype != torch.int64:
@@ -39,19 +48,20 @@ class Coarse(Degradation):
         return replace(self, factor=torch.tensor(choices, device=y.device)[misfit.argmin(0)])
 
     def paste(self, x: Tensor, y: Tensor) -> Tensor:
-        """Block means are those of y."""
+        """Give each block the mean that y has."""
         return x + self.apply(y - x)
 
     def expand(self, images: Tensor) -> Self:
-        """One factor for each image, each dividing its sides."""
-        if strange := sorted(set(self.factor.tolist()) - set(factors_for(images))):
+        """Return one factor for each image, each dividing its sides."""
+        impossible = sorted(set(self.factor.tolist()) - set(factors_for(images)))
+        if impossible:
             size, possible = "x".join(map(str, images.shape[2:])), ", ".join(map(str, factors_for(images)))
-            raise InputError(f"Images of {size} can be made coarser by {possible}, not by {strange[0]}.")
+            raise InputError(f"Images of {size} can be made coarser by {possible}, not by {impossible[0]}.")
         return super().expand(images)
 
     @classmethod
     def first_guess(cls, y: Tensor) -> Coarse:
-        """Not made coarser at all."""
+        """Start from the full resolution."""
         return cls(torch.ones(len(y), dtype=torch.int64, device=y.device))
 
     def __str__(self) -> str:
@@ -59,7 +69,7 @@ class Coarse(Degradation):
 
 
 def factors_for(images: Tensor) -> list[int]:
-    """Every factor that divides both sides."""
+    """List every factor that divides both sides."""
     common = math.gcd(*images.shape[-2:])
     return [factor for factor in range(1, common + 1) if common % factor == 0]
 

@@ -24,8 +24,8 @@ class Erasure(Degradation):
     def __post_init__(self) -> None:
         if not isinstance(self.keep, Tensor) or self.keep.dtype != torch.bool or self.keep.ndim != 4:
             tensor = isinstance(self.keep, Tensor)
-            found = f"{self.keep.dtype} of shape {tuple(self.keep.shape)}" if tensor else type(self.keep).__name__
-            raise InputError(f"An erasure needs a boolean N x C x H x W tensor (True: kept), got {found}.")
+            given = f"{self.keep.dtype} of shape {tuple(self.keep.shape)}" if tensor else type(self.keep).__name__
+            raise InputError(f"An erasure needs a boolean N x C x H x W tensor (True: kept), got {given}.")
 
     def apply(self, x: Tensor) -> Tensor:
         return torch.where(self.keep, x, 0)
@@ -39,16 +39,16 @@ class Erasure(Degradation):
         return replace(self, keep=(x - y).square() <= y.square())
 
     def paste(self, x: Tensor, y: Tensor) -> Tensor:
-        """Kept values are those of y."""
+        """Give kept values those of y."""
         return torch.where(self.keep, y, x)
 
     def plausible_refit(self, x: Tensor, y: Tensor) -> Erasure:
-        """A pixel is erased in all channels or in none."""
+        """Refit where a pixel is erased in all channels or in none."""
         kept, erased = ((x - y).square().sum(1, keepdim=True), y.square().sum(1, keepdim=True))
         return replace(self, keep=(kept <= erased).expand_as(y))
 
     def expand(self, images: Tensor) -> Self:
-        """One mask for each image, with all of its channels."""
+        """Return one mask for each image, with all of its channels."""
         c, h, w = images.shape[1:]
         if self.keep.shape[1] not in (1, c) or self.keep.shape[2:] != (h, w):
             size = "x".join(map(str, self.keep.shape[1:]))
@@ -61,12 +61,12 @@ class Erasure(Degradation):
 
 
 def all_erased(y: Tensor) -> Erasure:
-    """A start that trusts no value of y: the paper's choice for U-Nets."""
+    """Start by trusting no value of y: the paper's choice for U-Nets."""
     return Erasure(torch.zeros_like(y, dtype=torch.bool))
 
 
 def half_kept(y: Tensor, seed: int = 42) -> Erasure:
-    """A start that keeps each value with probability 1/2, drawn for each image on its own: the paper's other choice."""
+    """Start by keeping each value with probability 1/2, drawn for each image on its own: the paper's other choice."""
     length = y[0].numel()
     drawn = own_bytes(y, seed, -(-length // 8))
     bits = torch.from_numpy(np.unpackbits(drawn, axis=1, count=length)).view(torch.bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -13,8 +14,6 @@ from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.seeding import own_draws
-
-FILLS = ("zero", "constant", "noise", "images")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,21 +35,54 @@ class Filled(Erasure):
         return replace(self, keep=(x - y).square() <= (self.fill - y).square())
 
 
-def fill_erased(truth: Erasure, images: Images, kind: str, seed: int = 42) -> Erasure:
-    """The same erasure of these images with erased pixels that hold another `kind` of values.
+@dataclass(frozen=True)
+class Fill:
+    """One kind of values that erased pixels may hold."""
 
-    constant: one random colour an image; noise: random values; images: the next image of the set, turned by 180
-    degrees, so that it is no image of the set itself.
-    """
+    name: str
+    summary: str  # one line for help and docs
+    values: Callable[[Tensor, int], Tensor]  # images, seed -> N x C x H x W, or N x C x 1 x 1 for one colour
+
+
+def _black(x: Tensor, _seed: int) -> Tensor:
+    return torch.zeros_like(x[:, :, :1, :1])
+
+
+def _one_colour(x: Tensor, seed: int) -> Tensor:
+    return _drawn((x.shape[1], 1, 1), x, seed)
+
+
+def _noise(x: Tensor, seed: int) -> Tensor:
+    return _drawn(tuple(x.shape[1:]), x, seed)
+
+
+def _next_image(x: Tensor, _seed: int) -> Tensor:
+    """Return the next image of the set, turned by 180 degrees so that it is no image of the set itself."""
+    return x.roll(-1, 0).flip(2, 3)
+
+
+def _drawn(shape: tuple[int, ...], x: Tensor, seed: int) -> Tensor:
+    """Draw values for each image on its own, so that its neighbours in the set do not matter."""
+    draws = [rng.random(shape, np.float32) for rng in own_draws(x, seed)]
+    return torch.from_numpy(np.stack(draws)).to(x)
+
+
+FILLS: dict[str, Fill] = {
+    fill.name: fill
+    for fill in (
+        Fill("zero", "black", _black),
+        Fill("constant", "one random colour an image", _one_colour),
+        Fill("noise", "random values", _noise),
+        Fill("images", "another image of the set, turned by 180 degrees", _next_image),
+    )
+}
+
+
+def fill_erased(truth: Erasure, images: Images, kind: str, seed: int = 42) -> Erasure:
+    """Return the same erasure of these images, with erased pixels that hold one of `FILLS`."""
     if kind not in FILLS:
         raise InputError(f"There is no fill {kind!r}; choose from {', '.join(FILLS)}.")
     if kind == "zero":
         return truth
     x = images.pixels
-    if kind == "images":
-        fill = x.roll(-1, 0).flip(2, 3)
-    else:
-        shape = x.shape[1:] if kind == "noise" else (x.shape[1], 1, 1)
-        draws = [rng.random(shape, np.float32) for rng in own_draws(x, seed)]
-        fill = torch.from_numpy(np.stack(draws)).to(x)
-    return Filled(truth.expand(x).keep, fill)
+    return Filled(truth.expand(x).keep, FILLS[kind].values(x, seed))

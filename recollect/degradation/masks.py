@@ -3,56 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from recollect.degradation.base import Shape
 from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.images import pil_values
 
-Shape = tuple[int, int, int]  # channels, height, width
+_FILES = (".png", ".npy")
+_RANDOM = ("random", "random-each")
 
 
-def block(h: int, w: int) -> np.ndarray:
-    """Erases the centred square of half the height (25%)."""
+@dataclass(frozen=True)
+class NamedMask:
+    """One of the masks of the experiments; a call with height and width returns the kept pixels."""
+
+    name: str
+    summary: str  # one line for help and docs
+    kept: Callable[[int, int], np.ndarray]
+
+    def __call__(self, h: int, w: int) -> np.ndarray:
+        return self.kept(h, w)
+
+
+def _outside_block(h: int, w: int) -> np.ndarray:
     return ~_centred_square(h, w, min(h, w) // 2)
 
 
-def half(h: int, w: int) -> np.ndarray:
-    """Erases the bottom half."""
+def _top_half(h: int, w: int) -> np.ndarray:
     return np.broadcast_to(np.arange(h)[:, None] < h // 2, (h, w))
 
 
-def scatter(h: int, w: int) -> np.ndarray:
-    """Erases each pixel with probability 1/2, one fixed draw."""
+def _half_of_pixels(h: int, w: int) -> np.ndarray:
     return _fixed_draw(h, w, erased=0.5, number=3)
 
 
-def frame(h: int, w: int) -> np.ndarray:
-    """Erases all outside the centred square of three quarters of the height (44%)."""
+def _inside_frame(h: int, w: int) -> np.ndarray:
     return _centred_square(h, w, 3 * min(h, w) // 4)
 
 
-def stripes(h: int, w: int) -> np.ndarray:
-    """Erases every second band of a sixteenth of the height (50%)."""
+def _between_stripes(h: int, w: int) -> np.ndarray:
     band = np.arange(h) // max(1, h // 16)
     return np.broadcast_to((band % 2 == 0)[:, None], (h, w))
 
 
-def dust(h: int, w: int) -> np.ndarray:
-    """Erases each pixel with probability 0.8, one fixed draw."""
+def _few_pixels(h: int, w: int) -> np.ndarray:
     return _fixed_draw(h, w, erased=0.8, number=6)
 
 
-SIX: dict[str, Callable[[int, int], np.ndarray]] = {m.__name__: m for m in (block, half, scatter, frame, stripes, dust)}
+SIX: dict[str, NamedMask] = {
+    mask.name: mask
+    for mask in (
+        NamedMask("block", "erases the centred square of half the height (25%)", _outside_block),
+        NamedMask("half", "erases the bottom half", _top_half),
+        NamedMask("scatter", "erases each pixel with probability 1/2, one fixed draw", _half_of_pixels),
+        NamedMask("frame", "erases all outside the centred square of 3/4 of the height (44%)", _inside_frame),
+        NamedMask("stripes", "erases every second band of 1/16 of the height (50%)", _between_stripes),
+        NamedMask("dust", "erases each pixel with probability 0.8, one fixed draw", _few_pixels),
+    )
+}
 """The masks of the experiments, in the paper's numbering: mask 1 is `block`, mask 6 is `dust`."""
 
 
 def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
-    """The erasure that `what` says, for images of `shape`.
+    """Make the erasure that `what` names, for images of `shape`.
 
     `what` is one of the six names, `random:FRACTION` (shared by all images), `random-each:FRACTION` (another
     draw for each of `count` images), the path of a PNG or .npy file, or a boolean array (True: kept) of shape
@@ -66,19 +85,28 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
     _, h, w = _check_shape(shape)
     if text in SIX:
         return _from_array(SIX[text](h, w), shape)
-    kind, colon, value = text.partition(":")
-    if kind in ("random", "random-each") and colon:
-        return random_mask(_fraction(value), shape, count=count if kind == "random-each" else 1, seed=seed)
-    if Path(text).suffix.lower() in (".png", ".npy"):
+    if _is_random(text):
+        kind, _, value = text.partition(":")
+        draws = count if kind == "random-each" else 1
+        return random_mask(_fraction(value), shape, count=draws, seed=seed)
+    if _is_file(text):
         return _from_array(_read(Path(text)), shape)
-    raise InputError(
-        f"There is no mask {text!r}. Known: {', '.join(SIX)}, random:FRACTION, random-each:FRACTION, "
-        "or the path of a .png or .npy file; in an audit also blur:WIDTH and coarse:FACTOR."
-    )
+    raise no_such_mask(text)
+
+
+def is_mask(text: str) -> bool:
+    """Return whether `mask` reads a text."""
+    return text in SIX or _is_random(text) or _is_file(text)
+
+
+def no_such_mask(text: str, others: Sequence[str] = ()) -> InputError:
+    """Return the error that lists all masks, and examples of other degradations where these are possible."""
+    known = ", ".join([*SIX, "random:FRACTION", "random-each:FRACTION", *others])
+    return InputError(f"There is no mask {text!r}. Known: {known}, or the path of a .png or .npy file.")
 
 
 def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
-    """Erases each pixel with probability `fraction`; one draw for all images, or `count` draws."""
+    """Erase each pixel with probability `fraction`; one draw for all images, or `count` draws."""
     if not is_number(fraction) or not 0 <= fraction <= 1:
         raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction}.")
     if not is_whole(count, 1):
@@ -89,10 +117,19 @@ def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42
     return _from_array(keep, shape)
 
 
+def _is_random(text: str) -> bool:
+    kind, colon, _ = text.partition(":")
+    return kind in _RANDOM and bool(colon)
+
+
+def _is_file(text: str) -> bool:
+    return Path(text).suffix.lower() in _FILES
+
+
 def _check_shape(shape: Shape) -> Shape:
     if not isinstance(shape, Sequence) or len(shape) != 3 or not all(is_whole(side, 1) for side in shape):
-        found = tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else repr(shape)
-        raise InputError(f"Images have a shape C x H x W, such as images.shape; got {found}.")
+        given = tuple(shape) if isinstance(shape, (list, tuple)) else repr(shape)
+        raise InputError(f"Images have a shape C x H x W, such as images.shape; got {given}.")
     return shape
 
 
@@ -140,8 +177,8 @@ def _from_array(values: Any, shape: Shape) -> Erasure:
     if array.dtype != bool:
         levels = np.unique(array)
         if not (set(levels.tolist()) <= {0, 1} or set(levels.tolist()) <= {0, 255}):
-            found = ", ".join(f"{level:g}" for level in levels[:4])
-            raise InputError(f"A mask is black (erased) or white (kept), nothing between; found {found} ...")
+            listed = ", ".join(f"{level:g}" for level in levels[:4])
+            raise InputError(f"A mask is black (erased) or white (kept), nothing between; found {listed} ...")
         array = array > 0
     c, h, w = _check_shape(shape)
     if array.ndim == 3 and array.shape[-1] == c and array.shape[0] != c:

@@ -1,4 +1,4 @@
-"""Degrading images: y = H x + noise."""
+"""Degrade images: y = H x + noise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Observation:
 
 
 def observe(images: Images, truth: Degradation, *, noise_std: float = 0.0, seed: int = 42) -> Observation:
-    """Degrade each image; the noise is an image's own draw, the same whatever stands beside it."""
+    """Degrade each image; each has its own draw of noise, whichever images are beside it."""
     if not is_number(noise_std) or not 0 <= noise_std < math.inf:
         raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std!r}.")
     check_seed(seed)

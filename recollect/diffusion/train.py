@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from recollect.devices.precision import choose_device
+from recollect.devices.precision import choose_device, device_of
 from recollect.diffusion.card import Card
 from recollect.diffusion.learning import Learner, PriorRecipe
 from recollect.diffusion.network import make_network, make_scheduler
@@ -24,11 +24,11 @@ from recollect.images import Images
 from recollect.records import atomically, plain, provenance
 
 STATE, SAMPLES = "training.pt", "samples.png"
-SAID_EVERY, SAVED_EVERY = 10.0, 60.0  # seconds
+REPORTED_EVERY, SAVED_EVERY = 10.0, 60.0  # seconds
 WORTH_COMPILING = 300.0  # seconds of training: compiling takes one or two minutes
 FEW = 500  # steps
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def train_prior(
@@ -40,14 +40,14 @@ def train_prior(
     device: torch.device | str | None = None,
     about: str = "",
     samples: int = 64,
-    say: Say | None = None,
+    report: Report | None = None,
 ) -> Prior:
     """Train for `max_seconds` in all, earlier runs in the same folder included, and open what was made.
 
     The folder is then one that `open_prior` takes: network, schedule, and a card that says what it was trained on,
     in the words of `about`.
     """
-    out, told = Path(out), say or _silent
+    out, report = Path(out), report or _silent
     if not max_seconds > 0:
         raise InputError(f"max_seconds is the time to train for, in seconds; got {max_seconds}.")
     channels, height, width = images.shape
@@ -59,25 +59,30 @@ def train_prior(
     network = make_network(channels, height, recipe.widths, recipe.seed)
     learner = Learner(network, scheduler.alphas_cumprod, eight_bit(images).to(device), recipe)
     identity = {"recipe": plain(recipe), "images": images.hash}
-    _resume(learner, out / STATE, identity, told)
+    _resume(learner, out / STATE, identity, report)
     if learner.seconds >= max_seconds:
-        told(f"It has had its {max_seconds:g} s already: give it more to train it further.")
+        report(f"It has had its {max_seconds:g} s already: give it more to train it further.")
     if device.type == "cuda" and max_seconds - learner.seconds > WORTH_COMPILING:
-        _compile(learner, told)
-    _learn(learner, max_seconds, out / STATE, identity, told)
+        _compile(learner, report)
+    _learn(learner, max_seconds, out / STATE, identity, report)
     _export(learner, scheduler, images, out)
     _write_card(learner, images, about, out)
     prior = open_prior(out, device=device)
     if learner.steps < FEW:
-        told(
+        report(
             f"Only {learner.steps} steps were made, and a prior knows little before some thousands: give it more time."
         )
     if samples:
-        samples = min(samples, 16) if device.type == "cpu" else samples  # 100 steps each: minutes on a CPU
-        told(f"drawing {samples} samples")
-        write_sheet(out / SAMPLES, draw_samples(prior, samples))
-        told(f"{samples} samples: {out / SAMPLES}")
+        _write_samples(prior, samples, out / SAMPLES, report)
     return prior
+
+
+def _write_samples(prior: Prior, samples: int, path: Path, report: Report) -> None:
+    if device_of(prior).type == "cpu":
+        samples = min(samples, 16)  # 100 steps each: minutes on a CPU
+    report(f"drawing {samples} samples")
+    write_sheet(path, draw_samples(prior, samples))
+    report(f"{samples} samples: {path}")
 
 
 def eight_bit(images: Images) -> Tensor:
@@ -90,7 +95,7 @@ def _silent(_line: str) -> None:
     """Lines that nobody asked for."""
 
 
-def _compile(learner: Learner, told: Say) -> None:
+def _compile(learner: Learner, report: Report) -> None:
     """Fuse the network's kernels, and check on one batch that this works here; without it all goes on, slower."""
     began, state = time.monotonic(), learner.state()["draws"]
     learner.compile()
@@ -103,41 +108,45 @@ def _compile(learner: Learner, told: Say) -> None:
         torch.cuda.synchronize()
     except Exception as error:  # no compiler on this machine, or one that meets what it cannot do
         learner.predict = learner.network
-        told(f"running without fused kernels: {(str(error).splitlines() or [type(error).__name__])[0][:200]}")
+        report(f"running without fused kernels: {(str(error).splitlines() or [type(error).__name__])[0][:200]}")
     learner.optimizer.zero_grad(set_to_none=True)
     learner.draws.set_state(state)
     learner.seconds += time.monotonic() - began
-    told(f"compiled in {time.monotonic() - began:.0f} s")
+    report(f"compiled in {time.monotonic() - began:.0f} s")
 
 
-def _learn(learner: Learner, max_seconds: float, path: Path, identity: dict[str, Any], told: Say) -> None:
-    """Steps until the time is over, at least one; the state is saved every minute, and when the user ends it."""
+def _learn(learner: Learner, max_seconds: float, path: Path, identity: dict[str, Any], report: Report) -> None:
+    """Take steps until the time is over, at least one; save every minute, and when the user interrupts."""
     began = time.monotonic() - learner.seconds
-    said = saved = learner.seconds
+    reported = saved = learner.seconds
     losses: list[Tensor] = []
     try:
         while learner.seconds < max_seconds or not learner.steps:
             losses.append(learner.step(learner.seconds / max_seconds))
             learner.seconds = time.monotonic() - began
-            over = learner.seconds >= max_seconds
-            if learner.seconds - said > SAID_EVERY or learner.seconds - saved > SAVED_EVERY or over:
-                _report(learner, losses, said, told)
+            saves = learner.seconds >= max_seconds or learner.seconds - saved > SAVED_EVERY
+            if saves or learner.seconds - reported > REPORTED_EVERY:
+                _report(learner, losses, reported, report)
                 learner.seconds = time.monotonic() - began  # reading the loss waited for the device
-                said, losses = learner.seconds, []
-            if learner.seconds - saved > SAVED_EVERY or learner.seconds >= max_seconds:
+                reported, losses = learner.seconds, []
+            if saves:
                 _save(path, {**identity, **learner.state()})
                 saved = learner.seconds
     except KeyboardInterrupt:
-        if learner.steps and all(bool(torch.isfinite(loss)) for loss in losses):
+        if learner.steps and _all_finite(losses):
             _save(path, {**identity, **learner.state()})
         raise
 
 
-def _report(learner: Learner, losses: list[Tensor], since: float, told: Say) -> None:
+def _all_finite(losses: list[Tensor]) -> bool:
+    return all(bool(torch.isfinite(loss)) for loss in losses)
+
+
+def _report(learner: Learner, losses: list[Tensor], since: float, report: Report) -> None:
     """The mean loss of the last steps; one that is not finite ends the training before it is saved."""
     loss = float(torch.stack(losses).mean())
     speed = len(losses) * learner.recipe.batch / max(1e-9, learner.seconds - since)
-    told(f"{learner.seconds:6.0f} s  step {learner.steps:6}  loss {loss:.5f}  {speed:.0f} images/s")
+    report(f"{learner.seconds:6.0f} s  step {learner.steps:6}  loss {loss:.5f}  {speed:.0f} images/s")
     if not loss < float("inf"):
         raise InputError("The training diverged: the loss is not finite. Try a smaller rate.")
 
@@ -147,7 +156,7 @@ def _save(path: Path, state: dict[str, Any]) -> None:
         torch.save(state, file)
 
 
-def _resume(learner: Learner, path: Path, identity: dict[str, Any], told: Say) -> None:
+def _resume(learner: Learner, path: Path, identity: dict[str, Any], report: Report) -> None:
     if not path.exists():
         return
     try:
@@ -158,7 +167,7 @@ def _resume(learner: Learner, path: Path, identity: dict[str, Any], told: Say) -
     if not same:
         raise InputError(f"{path} is of another training (other images or settings); give another folder.")
     learner.restore(state)
-    told(f"going on after step {learner.steps}, {learner.seconds:.0f} s")
+    report(f"going on after step {learner.steps}, {learner.seconds:.0f} s")
 
 
 def _export(learner: Learner, scheduler: Any, images: Images, out: Path) -> None:

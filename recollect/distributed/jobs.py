@@ -15,14 +15,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Budget:
-    """How much time there is; without a number, all of it."""
+    """A time limit that counts from now; without a number there is none."""
 
     seconds: float = math.inf
-    began: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "began", self.clock())
+
+    @property
+    def spent(self) -> float:
+        return self.clock() - self.began
 
     @property
     def left(self) -> float:
-        return max(0.0, self.seconds - (time.monotonic() - self.began))
+        return max(0.0, self.seconds - self.spent)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,14 +34,30 @@ class Method:
     companion: ClassVar[str] = ""  # the baseline that an audit runs beside it
     only_erasures: ClassVar[bool] = False  # it undoes erased pixels and no other damage
     only_black: ClassVar[bool] = False  # it makes sense only where erased pixels are zero
+    stops_at_limit: ClassVar[bool] = False  # reaching the limit of steps is its normal end
+    leads: ClassVar[int] = 0  # the headline speaks of the method with the highest number
+    knowledge: ClassVar[str] = ""  # the headline says what it is and knows, where it is no plain attack
+    preset_of: ClassVar[str] = ""  # the class that records name, where this one only has other defaults
     colour: ClassVar[str | None] = None  # of recollect.palette; None takes one that is free
     order: ClassVar[int] = 100  # place in help and legends
 
+    @property
+    def kind(self) -> str:
+        """The name of the class in records: with the fields, all that decides what the method computes."""
+        return self.preset_of or type(self).__name__
+
+    @classmethod
+    def takes(cls, setting: str) -> bool:
+        """Whether a setting of an audit is a field of this method."""
+        return setting in {field.name for field in fields(cls)}  # type: ignore[arg-type]  # every method is a dataclass
+
+    def check_shape(self, channels: int, height: int, width: int) -> None:
+        """Refuse images that the method cannot restore; by default it takes any."""
+
     @classmethod
     def for_audit(cls, **settings: Any) -> Self:
-        """Build the method from an audit's settings (gamma, start, paste, seed); it takes those that it has."""
-        own = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # every method is a dataclass
-        return cls(**{name: value for name, value in settings.items() if name in own})
+        """Build the method from an audit's settings (gamma, start, paste, seed, prior); it takes those that it has."""
+        return cls(**{name: value for name, value in settings.items() if cls.takes(name)})
 
     def __call__(
         self,

@@ -30,6 +30,8 @@ class Iterate(Method):
     label: ClassVar[str] = "iterate"
     in_rounds: ClassVar[bool] = True
     by_default: ClassVar[bool] = True
+    stops_at_limit: ClassVar[bool] = True
+    leads: ClassVar[int] = 1
     colour: ClassVar[str | None] = "green"
     order: ClassVar[int] = 3
 

@@ -75,6 +75,7 @@ class Refined(Method):
     label: ClassVar[str] = "refined (mask unknown)"
     in_rounds: ClassVar[bool] = True
     by_default: ClassVar[bool] = True
+    leads: ClassVar[int] = 3
     colour: ClassVar[str | None] = "orange"
     order: ClassVar[int] = 2
 

@@ -28,7 +28,7 @@ class Adaptation:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is to be done."""
+        """Return whether images and outputs need no change."""
         return self == Adaptation()
 
 
@@ -43,7 +43,7 @@ def read_adaptation(
     batch: int | None,
     flat: bool,
 ) -> Adaptation:
-    """The options of a model, checked."""
+    """Check the options of a model."""
     if channels not in (None, 1, 3):
         raise InputError(f"channels is 1 (grey) or 3 (colour), got {channels}.")
     if batch is not None and not is_whole(batch, 1):
@@ -62,7 +62,7 @@ class Adapted(nn.Module):
         super().__init__()
         self.inner = inner  # registered as a submodule where it is one
         self.how = how
-        self.device = device  # of a function that lives on a device of its own; a module's weights say theirs
+        self.device = device  # of a function that runs on a device of its own; a module's weights say theirs
 
     def forward(self, images: Tensor) -> Tensor:
         batch = self.how.batch
@@ -71,7 +71,7 @@ class Adapted(nn.Module):
         return torch.cat([self._filled(part, batch) for part in images.split(batch)])
 
     def _filled(self, part: Tensor, batch: int) -> Tensor:
-        """A part of a batch, brought to the only size the model takes by repeating its last image."""
+        """Reconstruct a part of a batch, filled up to the only size the model takes by repeating its last image."""
         missing = batch - len(part)
         if not missing:
             return self._reconstruct(part)
@@ -80,26 +80,33 @@ class Adapted(nn.Module):
     def _reconstruct(self, images: Tensor) -> Tensor:
         values = self.how.into.to_model(_with_channels(images, self.how.channels))
         shape = values.shape
-        given = values.flatten(1) if self.how.flat else values
-        found = pick_output(self.inner(given if self.device is None else given.to(self.device)), self.how.output, given)
-        if self.device is not None:
-            found = found.to(images.device)
         if self.how.flat:
-            found = _unflattened(found, shape)
-        elif found.shape != shape and found.shape[1:].numel() == shape[1:].numel():
+            values = values.flatten(1)
+        out = self._run(values)
+        if self.how.flat:
+            out = _unflattened(out, shape)
+        elif out.shape != shape and out.shape[1:].numel() == shape[1:].numel():
             raise InputError(
-                f"The model returned {size(found.shape)} for images of {size(shape)}; if it works on flat vectors, "
+                f"The model returned {size(out.shape)} for images of {size(shape)}; if it works on flat vectors, "
                 f"set {option('flat', True)}."
             )
-        return self._as_given(self.how.back.to_pixels(found), images)
+        return self._as_given(self.how.back.to_pixels(out), images)
+
+    def _run(self, values: Tensor) -> Tensor:
+        """Run the model, on its own device if it has one, and pick the image from what it returns."""
+        if self.device is None:
+            return pick_output(self.inner(values), self.how.output, values)
+        return pick_output(self.inner(values.to(self.device)), self.how.output, values).to(values.device)
 
     def _as_given(self, pixels: Tensor, images: Tensor) -> Tensor:
-        """The model's channels brought back to the images'; a wrong shape is left for the check to name."""
+        """Convert the model's channels to those of the images; the probe names a wrong shape."""
         if self.how.channels is None or pixels.ndim != 4 or pixels.shape[1] == images.shape[1]:
             return pixels
         if images.shape[1] == 1:
             return pixels.mean(1, keepdim=True)
-        return pixels.repeat(1, images.shape[1], 1, 1) if pixels.shape[1] == 1 else pixels
+        if pixels.shape[1] == 1:
+            return pixels.repeat(1, images.shape[1], 1, 1)
+        return pixels
 
     def extra_repr(self) -> str:
         return str(self.how)
@@ -108,13 +115,15 @@ class Adapted(nn.Module):
 def _with_channels(images: Tensor, channels: int | None) -> Tensor:
     if channels is None or images.shape[1] == channels:
         return images
-    return images.mean(1, keepdim=True) if channels == 1 else images.repeat(1, channels, 1, 1)
+    if channels == 1:
+        return images.mean(1, keepdim=True)
+    return images.repeat(1, channels, 1, 1)
 
 
-def _unflattened(found: Tensor, shape: torch.Size) -> Tensor:
-    if len(found) != shape[0] or found.numel() != shape.numel():
+def _unflattened(out: Tensor, shape: torch.Size) -> Tensor:
+    if len(out) != shape[0] or out.numel() != shape.numel():
         raise InputError(
-            f"The model returned {size(found.shape)} for {shape[0]} flat images of {shape[1:].numel()} values; "
+            f"The model returned {size(out.shape)} for {shape[0]} flat images of {shape[1:].numel()} values; "
             "it must return as many values as it is given."
         )
-    return found.reshape(shape)
+    return out.reshape(shape)

@@ -14,15 +14,15 @@ MOST_LISTED = 12
 
 
 def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tensor:
-    """The tensor that `output` names (0, sample, 0.sample), or all of it."""
+    """Return the tensor that `output` names (0, sample, 0.sample), or all of it."""
     if output is None:
         return _whole(returned, given)
-    found = returned
+    part = returned
     for step in str(output).split("."):
-        found = _step(found, step, output, given)
-    if not isinstance(found, Tensor):
-        raise InputError(f"{option('output', output)} is {_contents(found, given, str(output))}")
-    return found
+        part = _step(part, step, output, given)
+    if not isinstance(part, Tensor):
+        raise InputError(f"{option('output', output)} is {_contents(part, given, str(output))}")
+    return part
 
 
 def _whole(returned: Any, given: Tensor) -> Tensor:
@@ -31,22 +31,22 @@ def _whole(returned: Any, given: Tensor) -> Tensor:
     raise InputError(f"The model returned {_contents(returned, given)}")
 
 
-def _step(found: Any, step: str, output: str | int, given: Tensor) -> Any:
-    """One part further in: a position, a key, or an attribute that is there for the data's sake."""
-    parts = dict(_parts(found))
-    if step.lstrip("-").isdigit() and isinstance(found, tuple | list) and -len(found) <= int(step) < len(found):
-        return found[int(step)]
+def _step(whole: Any, step: str, output: str | int, given: Tensor) -> Any:
+    """Go one part further in: to a position, a key, or an attribute that holds data."""
+    parts = dict(_parts(whole))
+    if step.lstrip("-").isdigit() and isinstance(whole, tuple | list) and -len(whole) <= int(step) < len(whole):
+        return whole[int(step)]
     if step in parts:
         return parts[step]
-    if isinstance(found, Tensor):
+    if isinstance(whole, Tensor):
         raise InputError(
             f"The model returned a tensor, which has no part {step!r}; leave {option('output', output)} out."
         )
-    raise InputError(f"There is no {option('output', output)}: the model returned {_contents(found, given)}")
+    raise InputError(f"There is no {option('output', output)}: the model returned {_contents(whole, given)}")
 
 
 def _contents(returned: Any, given: Tensor, inside: str = "") -> str:
-    """What came back, in words, with the option that picks the likeliest part."""
+    """Describe what the model returned, with the option that picks the likeliest part."""
     parts = list(_parts(returned))
     if not parts:
         return (
@@ -56,7 +56,7 @@ def _contents(returned: Any, given: Tensor, inside: str = "") -> str:
     listed = ", ".join(f"{name}: {_brief(part)}" for name, part in parts[:MOST_LISTED])
     alike = [name for name, part in parts if isinstance(part, Tensor) and part.shape == given.shape]
     likeliest = (alike or [name for name, _ in parts])[0]
-    choice = option("output", f"{inside}.{likeliest}" if inside else _as_written(likeliest))
+    choice = option("output", f"{inside}.{likeliest}") if inside else option("output", _as_written(likeliest))
     hint = "which has the shape of the images" if alike else "for example"
     whole = f"a {type(returned).__name__} of {_counted(len(parts))} ({listed})"
     return f"{whole}; say which is the image with {choice}, {hint}."
@@ -71,7 +71,7 @@ def _as_written(name: str) -> str | int:
 
 
 def _parts(returned: Any) -> Iterator[tuple[str, Any]]:
-    """Names and parts of a tuple, a dict, or an object's own fields; nothing is called to find them."""
+    """Yield names and parts of a tuple, a dict, or an object's own fields; nothing is called to find them."""
     if isinstance(returned, tuple) and hasattr(returned, "_fields"):
         yield from zip(returned._fields, returned, strict=True)
     elif isinstance(returned, tuple | list):

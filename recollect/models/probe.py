@@ -1,4 +1,4 @@
-"""A model tried on a few images before long work: what would go wrong later is said now, in one sentence."""
+"""Try a model on a few images before a long audit: what would go wrong later is said now, in one sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNT = 16  # images tried; enough to tell ranges apart
 
 @dataclass(frozen=True)
 class Probe:
-    """What a few images told about a model."""
+    """What a few images show about a model."""
 
     mse: float  # mean reconstruction error over the images tried
     deterministic: bool  # the same images twice gave the same output, bit for bit
@@ -30,23 +30,25 @@ class Probe:
 
 def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT) -> Probe:
     """Run a model on the first images; an InputError says what does not fit and which option to set."""
-    pixels = (images[:count].pixels if isinstance(images, Images) else Images(images[:count]).pixels).clone()
+    if not isinstance(images, Images):
+        images = Images(images[:count])
+    pixels = images[:count].pixels.clone()
     if not callable(model):
         raise InputError(f"A model is an nn.Module or a function from images to images; got a {type(model).__name__}.")
     with torch.no_grad(), evaluation_mode(model):
         pixels = pixels.to(_device_of(model))
         _check_dtype(model, pixels)
         _check_colour(model, pixels)
-        out = _tried(model, pixels)
+        out = _run(model, pixels)
         _check_output(out, pixels)
         mse = reconstruction_error(out, pixels)
         check_range(model, pixels, mse)
-        again = _tried(model, pixels)
+        again = _run(model, pixels)
     return Probe(mse, bool(torch.equal(out, again)), len(pixels))
 
 
-def _tried(model: Any, pixels: Tensor) -> Tensor:
-    """The model's images, or an error that says what it would have taken."""
+def _run(model: Any, pixels: Tensor) -> Tensor:
+    """Return the model's images, or raise an error that says what it would take."""
     try:
         return pick_output(model(pixels.clone()), None, pixels)
     except InputError:
@@ -58,7 +60,7 @@ def _tried(model: Any, pixels: Tensor) -> Tensor:
 
 
 def _what_works(model: Any, pixels: Tensor) -> str:
-    """The first change of one option under which the model runs."""
+    """Say the first change of one option under which the model runs."""
     if len(pixels) > 1 and _runs(model, Adaptation(), pixels[:1]):
         return f"it takes one image at a time: set {option('batch', 1)}."
     others = [("channels", 4 - pixels.shape[1]), ("flat", True)]
@@ -74,21 +76,18 @@ def _what_works(model: Any, pixels: Tensor) -> str:
 def _runs(model: Any, how: Adaptation, pixels: Tensor) -> bool:
     try:
         return Adapted(model, how)(pixels).shape == pixels.shape
-    except Exception:  # the question is only whether it does
+    except Exception:  # a foreign model may raise anything; here only success matters
         return False
 
 
 def _check_output(out: Tensor, pixels: Tensor) -> None:
     if out.shape != pixels.shape:
-        flat = out[0].numel() == pixels[0].numel() if len(out) == len(pixels) else False
         hint = (
-            f"if it works on flat vectors, set {option('flat', True)}."
-            if flat
-            else (
-                "an autoencoder returns the shape it is given: check the size of the images (a source takes ?size=N), "
-                "and with the output option that the right part is taken."
-            )
+            "an autoencoder returns the shape it is given: check the size of the images (a source takes ?size=N), "
+            "and with the output option that the right part is taken."
         )
+        if len(out) == len(pixels) and out[0].numel() == pixels[0].numel():
+            hint = f"if it works on flat vectors, set {option('flat', True)}."
         raise InputError(f"The model returned {size(out.shape)} for images of {size(pixels.shape)}; {hint}")
     if out.dtype != pixels.dtype:
         raise InputError(f"The model returned {out.dtype} for {pixels.dtype} images; call model.float() first.")
@@ -100,7 +99,7 @@ def _check_output(out: Tensor, pixels: Tensor) -> None:
         share = float((~finite).double().mean())
         raise InputError(
             f"{share:.1%} of what the model returned is NaN or infinite; check its weights, and the range of values "
-            "it wants (input_range)."
+            "it takes (input_range)."
         )
 
 
@@ -113,12 +112,12 @@ def _check_dtype(model: Any, pixels: Tensor) -> None:
 
 
 def _check_colour(model: Any, pixels: Tensor) -> None:
-    """A grey model never saw colour, and scoring what it cannot give back would call it safe."""
+    """Refuse colour images for a grey model: it cannot reproduce colour, and a score would call it safe."""
     if isinstance(model, Adapted) and model.how.channels == 1 and pixels.shape[1] == 3:
         spread = float((pixels.amax(1) - pixels.amin(1)).max())
         if spread > 1e-3:
             raise InputError(
-                "The model takes grey images and these have colour, which it never saw and cannot give back; "
+                "The model takes grey images and these have colour, which it never saw and cannot reproduce; "
                 "convert the images to grey, as it was trained."
             )
 

@@ -1,4 +1,4 @@
-"""Is the model in the range of values that the options say? Judged by which range lets it reproduce training images."""
+"""Check the stated range of values: the right one lets a model reproduce training images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.errors import InputError
 from recollect.models.adapt import Adaptation, Adapted
 from recollect.models.value_range import Scaling
 
-HOPELESS = 2e-3  # a reconstruction error above this (27 dB) calls for a look at other ranges
+HOPELESS = 2e-3  # a reconstruction error above this (27 dB) calls for a search of other ranges
 BETTER = 10  # one that is not hopeless and fits this many times better is no accident
 
 PIXELS = Scaling.of_range(0, 1)
@@ -29,27 +29,29 @@ def reconstruction_error(out: Tensor, pixels: Tensor) -> float:
 
 
 def check_range(model: Any, pixels: Tensor, mse: float) -> None:
-    """An error where the stated range is hopeless and another fits far better."""
+    """Raise an error if the stated range is hopeless and another fits far better."""
     if mse <= HOPELESS:
         return
     inner, how = (model.inner, model.how) if isinstance(model, Adapted) else (model, Adaptation())
     device = model.device if isinstance(model, Adapted) else None
     tried = [(mse, how)]
     for other in _alternatives(how, how.channels or pixels.shape[1]):
-        found = _error_under(Adapted(inner, other, device), pixels)
-        if found is not None:
-            tried.append((found, other))
+        error = _error_under(Adapted(inner, other, device), pixels)
+        if error is not None:
+            tried.append((error, other))
     best, other = min(tried, key=lambda pair: pair[0])
     if best <= HOPELESS and best * BETTER < mse:
-        words = other.into.words if other.into == other.back else f"{other.into.words} with {other.back.words}"
+        options = other.into.words
+        if other.into != other.back:
+            options = f"{other.into.words} with {other.back.words}"
         raise InputError(
             f"The range of values looks wrong: as given, the model reproduces these images with an error (MSE) of "
-            f"{mse:.2g}, and with {words} it is {best:.2g}; set that."
+            f"{mse:.2g}, and with {options} it is {best:.2g}; set that."
         )
 
 
 def _alternatives(how: Adaptation, channels: int) -> Iterator[Adaptation]:
-    """Ranges in use, for input and output alike, for one of them alone, and an output in [0, 1] from a sigmoid."""
+    """Yield ranges in use: for input and output alike, for one of them alone, and an output of a sigmoid."""
     scalings = [PIXELS, Scaling.of_range(-1, 1), Scaling.of_range(0, 255)]
     scalings += [Scaling.of_statistics(*s) for s in COMMON if len(s[0]) in (1, channels)]
     plain_output = Scaling.of_range(0, 1, "output_range")

@@ -1,4 +1,4 @@
-"""The way round a refused file, spelled out: what the owner of a file can run to make one that opens."""
+"""Errors for files that are refused, with what their owner can run to make one that opens."""
 
 from __future__ import annotations
 

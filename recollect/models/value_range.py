@@ -1,4 +1,4 @@
-"""The values a model works on: pixels in [0, 1] brought to them, and brought back."""
+"""The range of values that a model works on: pixels in [0, 1] are converted to it and back."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Scaling:
 @lru_cache(64)
 @torch.inference_mode(False)
 def _of_channels(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Brought to a device once: a model that brings something at every call cannot be captured on a GPU."""
+    """Move numbers to a device once: a model that does so at every call cannot be captured as a CUDA graph."""
     return torch.tensor(values, dtype=dtype, device=device).view(1, -1, 1, 1)
 
 
 def read_scaling(input_range: Numbers, mean: Numbers | None, std: Numbers | None) -> Scaling:
-    """The scaling that options ask for."""
+    """Return the scaling that options ask for."""
     stated = read_range("input_range", input_range)
     if mean is None and std is None:
         return stated
@@ -93,7 +93,7 @@ def read_scaling(input_range: Numbers, mean: Numbers | None, std: Numbers | None
 
 
 def read_range(name: str, given: Numbers) -> Scaling:
-    """A range such as "-1,1", "0-1" or (-1, 1)."""
+    """Read a range such as "-1,1", "0-1" or (-1, 1)."""
     if isinstance(given, str):
         given = given.strip().strip("[]()")
         if given.count("-") == 1 and "," not in given and not given.startswith("-"):
@@ -105,7 +105,7 @@ def read_range(name: str, given: Numbers) -> Scaling:
 
 
 def numbers(name: str, given: Numbers) -> tuple[float, ...]:
-    """Numbers from a number, several of them, or text such as 0.5,0.5,0.5."""
+    """Read numbers from a number, several of them, or text such as 0.5,0.5,0.5."""
     parts: Sequence[str | float] = given.split(",") if isinstance(given, str) else ()
     if not isinstance(given, str):
         parts = [given] if isinstance(given, int | float) else list(given)

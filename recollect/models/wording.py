@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def option(name: str, value: object) -> str:
-    """An option with its value, in both spellings."""
+    """Write an option with its value as in Python and as on the command line."""
     flag = f"--{name.replace('_', '-')}"
     return f"{name}={value!r} ({flag if value is True else f'{flag} {value}'})"
 

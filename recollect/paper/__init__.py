@@ -1,4 +1,4 @@
-"""The paper's figures and tables, one file each: what is computed, what the paper found, how it is drawn."""
+"""The paper's figures and tables, one file each: what is computed, what the paper reports, how it is drawn."""
 
 from pathlib import Path
 

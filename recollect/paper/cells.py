@@ -1,50 +1,52 @@
-"""What an experiment consists of: trainings, and cells that are measured on what they give."""
+"""What an experiment consists of: trainings, and cells that are measured with their weights."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, replace
-from functools import cache
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from recollect.auditing.request import papers_blind, settle_methods
+from recollect.auditing.method_setup import method_identity
+from recollect.auditing.request import STARTS
 from recollect.degradation import Observation, mask, observe
 from recollect.diffusion import BUNDLED
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.methods import DDNM
+from recollect.methods import DDNM, METHODS
 from recollect.networks import FullyConnected, UNet
+from recollect.networks.base import PaperSettings
 from recollect.records import cell_key, plain
 
-SEED = 42  # of every experiment in the paper
-GENERIC = "ddnm"  # the method that never sees a network: one record serves all networks fitted to the same images
+SEED = 42  # of every experiment
+GENERIC = DDNM.name  # it never sees a network: one record serves all networks fitted to the same images
 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images by a short name; the spelling's {data} stands for the folder of real data sets."""
+    """A set of images: where it is loaded from, and how many of its images are attacked."""
 
     name: str
-    spelled: str
+    spelling: str  # for recollect.load; {data} stands for the folder of real data sets
     count: int
-    attacked: int | None = None  # so many of them, spread evenly; None: all
-    others: str | None = None  # spells images not trained on, where there are too few for as many as are trained on
-    prior: str | None = None  # the diffusion model that restores them generically: the bundled one, or {data}'s own
+    attacked: int | None = None  # so many images, spread evenly; None: all
+    control_spelling: str | None = None  # of unseen images, if the data set has too few for as many as trained on
+    prior: str | None = None  # diffusion model for generic restoration: the bundled one, or a folder in {data}
 
     def source(self, part: str, data: str | None) -> str:
-        """Where to load it from. DATA/NAME-PART.npz goes first, for machines that cannot read the original files."""
-        ready_made = Path(data or "") / f"{self.name}-{part}.npz"
-        if data and ready_made.is_file():
-            return f"array:{ready_made}"
-        if "{data}" in self.spelled and not data:
+        """Spell where a part is loaded from; an array DATA/NAME-PART.npz replaces the original files."""
+        array = Path(data or "") / f"{self.name}-{part}.npz"
+        if data and array.is_file():
+            return f"array:{array}"
+        if "{data}" in self.spelling and not data:
             raise InputError(f"The images {self.name} are from a real data set: say where it is with --data DIR.")
         if part == "control":
-            return (self.others or self.spelled).format(data=data) + "&part=control"
-        return self.spelled.format(data=data)
+            return (self.control_spelling or self.spelling).format(data=data) + "&part=control"
+        return self.spelling.format(data=data)
 
-    def chosen(self, images: Images) -> Images:
-        """Those that are attacked: of very many images a share tells the rates well enough."""
+    def select_attacked(self, images: Images) -> Images:
+        """Select the images that are attacked: a sample measures the rates of a large set well enough."""
         if self.attacked is None or self.attacked >= len(images):
             return images
         return images[images.spread(self.attacked)]
@@ -52,16 +54,17 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class Fit:
-    """A training: a network, the images it is fitted to, the optimizer, and how far it is to go."""
+    """A training: a network, the images it is fitted to, the optimizer, and the losses to reach."""
 
     kind: str  # fc10, fc20 or unet
     activation: str
     optimizer: str
     width: int | tuple[int, ...]  # FC: of all hidden layers, or (of all, of the last)
     images: ImageSet
-    milestones: tuple[float, ...]  # train losses at which weights are kept, falling
-    goal_seconds: float  # in which the last is to be reached on one H200
-    limit_seconds: float  # after which the best so far is taken
+    milestones: tuple[float, ...]  # train losses at which weights are saved, falling
+    goal_seconds: float  # the last milestone should be reached in this time on one H200
+    limit_seconds: float  # after this time the best weights so far are used
+    limit_steps: int | None = None  # likewise
 
     @property
     def name(self) -> str:
@@ -69,31 +72,40 @@ class Fit:
 
     @property
     def layers(self) -> int | None:
-        return None if self.kind == "unet" else int(self.kind.removeprefix("fc"))
+        """The depth of a fully connected network; None for a U-Net."""
+        if self.kind == "unet":
+            return None
+        return int(self.kind.removeprefix("fc"))
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the weights; the rest only says when to look at them."""
+        """All that decides the weights; milestones and limits only decide which of them are used."""
         names = ("kind", "activation", "optimizer", "width")
-        return {**{n: plain(getattr(self, n)) for n in names}, "images": self.images.spelled, "seed": SEED}
+        own = {name: plain(getattr(self, name)) for name in names}
+        return {**own, "images": self.images.spelling, "seed": SEED}
+
+    def paper_settings(self, noise_std: float) -> PaperSettings:
+        """Return the paper's gamma and start for this network."""
+        if self.layers is None:
+            return UNet.paper_settings_of({"activation": self.activation}, noise_std)
+        return FullyConnected.paper_settings_of({"layers": self.layers, "activation": self.activation}, noise_std)
 
     def network(self, shape: tuple[int, int, int]) -> FullyConnected | UNet:
         widths = self.width if isinstance(self.width, tuple) else (self.width,)
         if self.layers is None:
             return UNet(channels=shape[0], widths=widths, activation=self.activation, seed=SEED)
-        width, *last = widths
+        last_width = widths[1] if len(widths) > 1 else None
         return FullyConnected(
-            shape, layers=self.layers, width=width, last_width=last[0] if last else None, activation=self.activation,
-            seed=SEED,
-        )  # fmt: skip
+            shape, layers=self.layers, width=widths[0], last_width=last_width, activation=self.activation, seed=SEED
+        )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one set under one mask, by weights of one train loss; one record on disk."""
+    """One method on one set of images under one mask, with the weights of one train loss; one record on disk."""
 
     fit: Fit
-    loss: float | None  # a milestone; None: the best that was reached, where that is short of the last
+    loss: float | None  # a milestone; None: the lowest loss reached, if the last milestone was not
     set: str
     mask: str
     method: str
@@ -109,43 +121,54 @@ class Cell:
         return "best" if self.loss is None else f"{self.loss:.0e}"
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """What tells this cell from others; its words are the beginning of the record's file name."""
-        seen = {"training": self.fit.name, "loss": self.loss_name}
-        words = {"set": self.set, "mask": self.mask, "method": self.method}
-        of = seen if self.sees_network else {"images": self.fit.images.name}
-        more = {"noise": self.noise_std} if self.noise_std else {}
-        return of | words | more | ({} if self.gamma is None else {"gamma": f"gamma-{self.gamma:g}"})
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All that decides the numbers, known before anything is computed: a record can be looked for."""
-        rest: dict[str, Any] = {"noise_std": self.noise_std, "seed": SEED}
-        if (attacked := self.fit.images.attacked) is not None:
-            rest["attacked"] = attacked
-        if not self.sees_network:
-            return {"images": self.fit.images.spelled, "method": generic_settings(self.fit.images.prior), **rest}
-        method = self.settled_method()
-        return {"fit": self.fit.identity, "method": {"kind": type(method).__name__, **plain(method)}, **rest}
-
-    @property
-    def key(self) -> str:
-        return cell_key(self.identity, self.settings)
+    def is_at_last_loss(self) -> bool:
+        return self.loss == self.fit.milestones[-1]
 
     @property
     def sees_network(self) -> bool:
-        return self.method != GENERIC
+        return METHODS[self.method].sees_model
 
-    def settled_method(self, prior: Any = None) -> Any:
-        """The method that is meant, with the paper's settings for this network but for gamma where one is given."""
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What distinguishes this cell from others; the values begin the file name of its record."""
+        identity: dict[str, Any] = {"images": self.fit.images.name}
+        if self.sees_network:
+            identity = {"training": self.fit.name, "loss": self.loss_name}
+        identity |= {"set": self.set, "mask": self.mask, "method": self.method}
+        if self.noise_std:
+            identity["noise"] = self.noise_std
+        if self.gamma is not None:
+            identity["gamma"] = f"gamma-{self.gamma:g}"
+        return identity
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that decides the numbers; known before anything is computed, so that a record can be found."""
+        settings: dict[str, Any] = {"noise_std": self.noise_std, "seed": SEED}
+        if self.fit.images.attacked is not None:
+            settings["attacked"] = self.fit.images.attacked
+        own: dict[str, Any]
+        if self.sees_network:
+            method = self.build_method()
+            own = {"fit": self.fit.identity, "method": method_identity(method)}
+        else:
+            own = {"images": self.fit.images.spelling, "method": generic_settings(self.fit.images.prior)}
+        return own | settings
+
+    @cached_property
+    def key(self) -> str:
+        return cell_key(self.identity, self.settings)
+
+    def build_method(self, prior: Any = None) -> Any:
+        """Build the method with the paper's settings for this network, or with the cell's own gamma."""
         if not self.sees_network:
             return DDNM(prior, seed=SEED)
-        blind = papers_blind(self.fit.layers, self.fit.activation, self.noise_std)
-        blind = blind if self.gamma is None else replace(blind, gamma=self.gamma)
-        return settle_methods({self.method: self.method}, blind, self.noise_std)[self.method]
+        setting = self.fit.paper_settings(self.noise_std)
+        gamma = setting.gamma if self.gamma is None else self.gamma
+        return METHODS[self.method].for_audit(gamma=gamma, start=STARTS[setting.start], paste=self.noise_std == 0)
 
     def observe(self, images: Images) -> Observation:
-        """These images as its method sees them."""
+        """Damage these images by the cell's mask and noise."""
         truth = mask(self.mask, images.shape, count=len(images), seed=SEED)
         return observe(images, truth, noise_std=self.noise_std, seed=SEED)
 
@@ -155,13 +178,13 @@ class Cell:
 
 @cache
 def generic_settings(prior: str | None) -> dict[str, Any]:
-    """The generic method's, from its class and the name of its prior: known where no prior can be opened.
+    """Describe DDNM with a prior by name, so that its record can be found without opening the prior.
 
-    The bundled one is named with its weights. Others are trained by the clock, so no two are alike: the record says
-    which weights they were.
+    The bundled prior is named with a hash of its weights. Others are trained under a time limit and never equal;
+    their records name the weights.
     """
-    own = {f.name: f.default for f in fields(DDNM) if f.name not in ("prior", "seed")}
+    hyperparameters = {f.name: f.default for f in fields(DDNM) if f.name not in ("prior", "seed")}
     if prior == BUNDLED.name:
         weights = b"".join(path.read_bytes() for path in sorted(BUNDLED.glob("*.safetensors")))
         prior = f"{prior} {hashlib.sha256(weights).hexdigest()[:12]}"
-    return {"kind": DDNM.__name__, **own, "prior": prior}
+    return {"kind": DDNM.__name__, **hyperparameters, "prior": prior}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recollect.paper.cells import Cell, Fit
-from recollect.paper.fit import Bench
 from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
+from recollect.paper.workspace import Workspace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,36 +27,40 @@ def _no_fits(_scale: Scale) -> Sequence[Fit]:
     return ()
 
 
-def _no_figures(_scale: Scale, _results: Results) -> dict[str, Figure]:
+def _no_figures(_scale: Scale, _store: Store) -> dict[str, Figure]:
     return {}
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """Images to look at: what is computed from a training's images and weights, and how it is drawn."""
+    """A figure of images: which training it shows, how its arrays are computed, how they are drawn."""
 
     fit: Callable[[Scale], Fit]
-    take: Callable[[Bench, Scale, Fit], Arrays]
+    compute: Callable[[Workspace, Scale, Fit], Arrays]
     draw: Callable[[Arrays], Figure]
     needs_weights: bool = True
-    needs_prior: bool = False  # a diffusion model, so diffusers
+    needs_prior: bool = False  # a diffusion model, which needs diffusers
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table: what the paper shows and where, the cells that it takes, how it is drawn."""
+    """One figure or table of the paper: the cells it needs and how it is drawn."""
 
-    id: str
-    shows: str
-    where: str
+    name: str
+    summary: str  # what the figure or table shows
+    location: str  # in the paper, for example "Figure 3"
     cells: Callable[[Scale], Sequence[Cell]] = _no_cells
     trainings: Callable[[Scale], Sequence[Fit]] = _no_fits  # beyond those of the cells
     pictures: Pictures | None = None
-    facts: Callable[[Bench, Scale], dict[str, Any]] | None = None  # what is neither a cell nor a picture
-    figures: Callable[[Scale, Results], dict[str, Figure]] = _no_figures
-    table: Callable[[Scale, Results], str] | None = None
+    facts: Callable[[Workspace, Scale], dict[str, Any]] | None = None  # results that are neither cells nor pictures
+    figures: Callable[[Scale, Store], dict[str, Figure]] = _no_figures
+    table: Callable[[Scale, Store], str] | None = None
+    order: int = 100  # experiments are listed and computed in this order
 
     def fits(self, scale: Scale) -> list[Fit]:
-        """Every training it needs, each once, in order."""
-        shown = [self.pictures.fit(scale)] if self.pictures and self.pictures.needs_weights else []
-        return list(dict.fromkeys([*(cell.fit for cell in self.cells(scale)), *self.trainings(scale), *shown]))
+        """List every training that the experiment needs, each once."""
+        fits = [cell.fit for cell in self.cells(scale)]
+        fits += self.trainings(scale)
+        if self.pictures and self.pictures.needs_weights:
+            fits.append(self.pictures.fit(scale))
+        return list(dict.fromkeys(fits))

@@ -1,125 +1,75 @@
-"""One training of the paper: its checkpoints go to the work folder, what is worth keeping about it to the results."""
+"""One training of the paper: checkpoints go to the work folder, the facts about it to the results."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from recollect.checkpoints import load_checkpoint
-from recollect.diffusion import BUNDLED, Prior, open_prior
 from recollect.distributed.jobs import Budget, Folder, Shared, Task
-from recollect.errors import InputError
 from recollect.images import Images
-from recollect.paper.cells import SEED, Fit, ImageSet
-from recollect.paper.store import Results, losses_reached
+from recollect.paper.cells import SEED, Fit
+from recollect.paper.store import losses_reached
+from recollect.paper.workspace import Workspace
 from recollect.records import provenance
-from recollect.sources import load
-from recollect.training import BEST, Recipe, Training, train_to_loss
+from recollect.training import Recipe, Training, train_to_loss
 
 _HISTORY = 200  # points of the loss curve that are kept
 
 
-@dataclass(frozen=True)
-class Bench:
-    """Where things are while experiments are computed."""
-
-    results: Results
-    work: Path  # checkpoints and pictures, too large or not free to be kept with the results
-    data: str | None  # the folder of the real data sets
-    device: torch.device
-
-    def images(self, fit: Fit, part: str) -> Images:
-        return load(fit.images.source(part, self.data))
-
-    def checkpoints(self, fit: Fit) -> dict[float | None, Path]:
-        """The kept weights of a training by their milestone; None is the best that was reached."""
-        folder = self.work / fit.name
-        paths: dict[float | None, Path] = {m: folder / f"loss-{m:.0e}.safetensors" for m in fit.milestones}
-        paths[None] = folder / BEST
-        return {loss: path for loss, path in paths.items() if path.exists()}
-
-    def weights(self, fit: Fit, loss: float | None) -> torch.nn.Module:
-        """On the CPU: the device may be another machine's."""
-        return load_checkpoint(self.checkpoints(fit)[loss], "cpu").network
-
-    def best_weights(self, fit: Fit) -> torch.nn.Module:
-        """The weights at the lowest milestone, or the best where that was not reached."""
-        here = self.checkpoints(fit)
-        lowest = min((loss for loss in here if loss is not None and None not in here), default=None)
-        return self.weights(fit, lowest).to(self.device)
-
-    def prior_folder(self, images: ImageSet) -> Path | None:
-        """The diffusion model for these images: the bundled one, or a folder among the data sets."""
-        if images.prior is None:
-            return None
-        return BUNDLED if images.prior == BUNDLED.name else Path(self.data or "") / images.prior
-
-    def prior(self, images: ImageSet) -> Prior:
-        """Opened, on the CPU; by its short name, not by where it lies."""
-        folder = self.prior_folder(images)
-        if folder is None or images.prior is None:
-            raise InputError(f"There is no diffusion prior for the images {images.name}.")
-        prior = open_prior(folder)
-        prior.name = images.prior
-        return prior
-
-    def pictures(self, name: str) -> Path:
-        return self.work / "pictures" / f"{name}.npz"
-
-
-def finished(bench: Bench, fit: Fit) -> bool:
-    """Whether the training is over and its weights are still here."""
-    facts, here = bench.results.training(fit), bench.checkpoints(fit)
-    if not facts or not facts["finished"]:
+def is_trained(workspace: Workspace, fit: Fit) -> bool:
+    """Return whether the training ended and its weights still exist."""
+    facts, saved = workspace.store.training(fit), workspace.checkpoints(fit)
+    if facts is None or not facts["finished"]:
         return False
-    return losses_reached(facts) <= set(here) and (facts["reached"] or None in here)
+    return losses_reached(facts) <= set(saved) and (facts["reached"] or None in saved)
 
 
-def training(bench: Bench, fit: Fit, images: Shared[Images], budget: Budget) -> Task:
-    """Train, or go on with it, as far as the time allows; what is known about it is kept, and said in a line."""
+def training_task(workspace: Workspace, fit: Fit, images: Shared[Images], budget: Budget) -> Task:
+    """Describe a training, or its continuation, that ends with the budget."""
 
     def keep(facts: dict[str, Any]) -> str:
         reached = ", ".join(f"{m['wanted']:.0e} in {m['seconds']:.0f} s" for m in facts["milestones"])
-        words = f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
-        former = bench.results.training(fit)
-        if former and former["finished"] and not losses_reached(facts) > losses_reached(former):
-            return f"{words} The record of an earlier training stays, as its cells do."
-        bench.results.add_training(fit, facts)
-        return words
+        line = f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
+        earlier = workspace.store.training(fit)
+        if earlier and earlier["finished"] and not losses_reached(facts) > losses_reached(earlier):
+            return f"{line} The record of an earlier training stays, as its cells do."
+        workspace.store.add_training(fit, facts)
+        return line
 
-    inputs = (fit, images, Folder(bench.work / fit.name), budget.left, bench.device)
+    inputs = (fit, images, Folder(workspace.work / fit.name), budget.left, workspace.device)
     return Task(f"{fit.name}: training", train, inputs, keep, first=True)
 
 
-def train(fit: Fit, images: Images, folder: Path, pause: float, device: torch.device) -> dict[str, Any]:
-    """Weights go to the folder; the facts that are worth keeping come back. After `pause` seconds it stops for now."""
+def train(fit: Fit, images: Images, folder: Path, pause_after: float, device: torch.device) -> dict[str, Any]:
+    """Train into the folder and return the facts to keep; after `pause_after` seconds the training pauses."""
     network = fit.network(images.shape)
     recipe = Recipe.for_network(network, len(images), optimizer=fit.optimizer, seed=SEED)
-    done = train_to_loss(
+    outcome = train_to_loss(
         network, images, fit.milestones[-1], fit.milestones, recipe=recipe, out=folder, device=device,
-        max_seconds=fit.limit_seconds, pause_after=pause,
+        max_seconds=fit.limit_seconds, max_steps=fit.limit_steps, pause_after=pause_after,
     )  # fmt: skip
-    return _facts(fit, recipe, images, network.settings, done, device) | {"finished": not done.for_now}
-
-
-def _facts(
-    fit: Fit, recipe: Recipe, images: Images, network: dict[str, Any], done: Training, device: torch.device
-) -> dict[str, Any]:
-    """What a training leaves behind in the results: all but the weights."""
-    seconds = done.history[-1].seconds if done.history else 0.0
-    every = max(1, len(done.history) // _HISTORY)
     return {
-        "training": fit.name, "reached": done.reached, "loss": done.loss, "why": done.why, "seconds": round(seconds, 2),
+        **_outcome_facts(fit, outcome),
+        "fit": fit.identity, "recipe": recipe.record(), "network": network.settings,
+        "images": {"name": fit.images.name, "hash": images.hash, "count": len(images)},
+        "provenance": provenance(device),
+    }  # fmt: skip
+
+
+def _outcome_facts(fit: Fit, outcome: Training) -> dict[str, Any]:
+    """Describe how the training went: all but the weights."""
+    seconds = outcome.history[-1].seconds if outcome.history else 0.0
+    every = max(1, len(outcome.history) // _HISTORY)
+    return {
+        "training": fit.name, "finished": not outcome.suspended, "reached": outcome.reached, "loss": outcome.loss,
+        "why": outcome.why, "seconds": round(seconds, 2),
         "goal": {"loss": fit.milestones[-1], "seconds": fit.goal_seconds}, "limit_seconds": fit.limit_seconds,
         "milestones": [
             {"wanted": m.wanted, "loss": m.loss, "steps": m.steps, "seconds": round(m.seconds, 2)}
-            for m in done.milestones
+            for m in outcome.milestones
         ],
-        "restarted_from": done.restarted_from, "fit": fit.identity, "recipe": recipe.record(), "network": network,
-        "images": {"name": fit.images.name, "hash": images.hash, "count": len(images)}, "log": done.log,
-        "history": [[round(p.seconds, 2), p.steps, p.loss, p.averaged, p.rate] for p in done.history[::every]],
-        "provenance": provenance(device),
+        "restarted_from": outcome.restarted_from, "log": outcome.log,
+        "history": [[round(p.seconds, 2), p.steps, p.loss, p.averaged, p.rate] for p in outcome.history[::every]],
     }  # fmt: skip

@@ -1,9 +1,9 @@
-"""The jobs: a training with every cell that needs its weights, an experiment's pictures, an experiment's facts."""
+"""The jobs of a run: a training with all cells that need its weights, an experiment's pictures, its facts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -23,178 +23,208 @@ from recollect.engine import arithmetic_of
 from recollect.images import Images
 from recollect.paper.cells import GENERIC, Cell, Fit
 from recollect.paper.experiment import Experiment, Pictures
-from recollect.paper.fit import Bench, finished, training
+from recollect.paper.fit import is_trained, training_task
 from recollect.paper.scales import Scale
+from recollect.paper.workspace import Workspace
 from recollect.records import Record, provenance
 
-SIDE_BY_SIDE = 2000  # sets of more images fill a GPU by themselves, and their masks together a laptop's memory
+MASKS_TOGETHER = 2000  # images: larger sets fill a GPU alone, and their masks together a laptop's memory
 
 
 @dataclass(frozen=True)
-class Measure:
-    """Train if that is needed, then measure the cells that have no record yet; lowest loss first."""
+class MeasureCells:
+    """Train if weights are needed, then measure the cells without a record, lowest loss first."""
 
-    bench: Bench
+    workspace: Workspace
     fit: Fit
     cells: Sequence[Cell]
-    shown: bool = False  # pictures are still to be taken with its weights
+    has_pictures: bool = False  # pictures of its weights are still to be computed
+    masks_together: int = MASKS_TOGETHER  # the masks of a set of at most so many images are measured in one batch
 
     def __call__(self, budget: Budget) -> Iterator[Task]:
-        results = self.bench.results
-        pending = [cell for cell in self.cells if results.missing(cell)]
-        wants_weights = self._wants_weights(pending)
-        if not pending and not wants_weights:
+        missing = [cell for cell in self.cells if self.workspace.store.is_missing(cell)]
+        needs_weights = self._needs_weights(missing)
+        if not missing and not needs_weights:
             return
-        sets = {part: Shared(partial(self.bench.images, self.fit, part)) for part in ("train", "control")}
-        if wants_weights and not finished(self.bench, self.fit):
-            yield training(self.bench, self.fit, sets["train"], budget)
-        fresh = [cell for cell in _in_reach(self.bench, pending) if not results.has(cell)]
-        once = {cell.key: cell for cell in fresh}.values()  # the generic method's record serves every loss
-        order = sorted(once, key=lambda c: c.loss or 0.0)  # stable: masks and methods stay in their order
-        prior: Shared[torch.nn.Module] = Shared(partial(self.bench.prior, self.fit.images))
-        for loss in dict.fromkeys(cell.loss for cell in order):
-            network: Shared[torch.nn.Module] = Shared(partial(self.bench.weights, self.fit, loss))
-            for some in _together([c for c in order if c.loss == loss]):
-                name = f"{some[0]} and {len(some) - 1} more masks" if some[1:] else str(some[0])
-                model = network if some[0].sees_network else prior
-                inputs = (some, model, sets["train"], sets[some[0].set], self.bench.device)
-                yield Task(name, measure, inputs, self._keep)
+        images = {part: Shared(partial(self.workspace.images, self.fit, part)) for part in ("train", "control")}
+        if needs_weights and not is_trained(self.workspace, self.fit):
+            yield training_task(self.workspace, self.fit, images["train"], budget)
+        models = _Models(self.workspace, self.fit)
+        for batch in self._batches(missing):
+            inputs = (batch, models.of(batch[0]), images["train"], images[batch[0].set], self.workspace.device)
+            yield Task(_batch_name(batch), measure, inputs, self._keep)
 
-    def _wants_weights(self, pending: Sequence[Cell]) -> bool:
-        """For pictures, for cells, or because the training itself is what was asked for."""
-        if self.shown or any(cell.sees_network for cell in pending):
+    def _needs_weights(self, missing: Sequence[Cell]) -> bool:
+        """Return whether to train: for pictures, for cells, or because the training itself was asked for."""
+        if self.has_pictures or any(cell.sees_network for cell in missing):
             return True
-        facts = self.bench.results.training(self.fit)
         asked_for = not self.cells or any(cell.sees_network for cell in self.cells)
-        return not pending and asked_for and not (facts and facts["finished"])
+        return not missing and asked_for and not self.workspace.store.has_finished(self.fit)
+
+    def _batches(self, missing: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:
+        """Group the cells that can be measured now; those of a group differ in their mask alone."""
+        unique: dict[str, Cell] = {}  # the generic method's record serves every loss
+        for cell in _with_weights(self.workspace, missing):
+            if not self.workspace.store.has(cell):
+                unique.setdefault(cell.key, cell)
+        groups: dict[object, list[Cell]] = {}
+        for cell in sorted(unique.values(), key=lambda cell: cell.loss or 0.0):
+            alone = cell.mask if self._is_large(cell) else None
+            groups.setdefault((cell.loss, cell.set, cell.method_name, cell.noise_std, alone), []).append(cell)
+        yield from map(tuple, groups.values())
+
+    def _is_large(self, cell: Cell) -> bool:
+        images = cell.fit.images
+        return (images.attacked or images.count) > self.masks_together
 
     def _keep(self, records: Sequence[Record]) -> str:
         for record in records:
-            self.bench.results.add(record)
+            self.workspace.store.add(record)
         return "\n".join(describe(record) for record in records)
+
+
+class _Models:
+    """The networks of one training and the prior of its images, each sent to a machine once."""
+
+    def __init__(self, workspace: Workspace, fit: Fit) -> None:
+        self._workspace, self._fit = workspace, fit
+        self._prior: Shared[torch.nn.Module] = Shared(partial(workspace.prior, fit.images))
+        self._networks: dict[float | None, Shared[torch.nn.Module]] = {}
+
+    def of(self, cell: Cell) -> Shared[torch.nn.Module]:
+        if not cell.sees_network:
+            return self._prior
+        if cell.loss not in self._networks:
+            self._networks[cell.loss] = Shared(partial(self._workspace.network, self._fit, cell.loss))
+        return self._networks[cell.loss]
+
+
+def _batch_name(cells: Sequence[Cell]) -> str:
+    if len(cells) == 1:
+        return str(cells[0])
+    return f"{cells[0]} and {len(cells) - 1} more masks"
+
+
+def _with_weights(workspace: Workspace, cells: Sequence[Cell]) -> Iterator[Cell]:
+    """Yield the cells whose weights exist or that need none; the best weights replace a last loss not reached."""
+    for cell in cells:
+        saved = workspace.checkpoints(cell.fit)
+        if cell.loss in saved or not cell.sees_network:
+            yield cell
+        elif cell.is_at_last_loss and None in saved and workspace.store.was_not_reached(cell):
+            yield replace(cell, loss=None)
 
 
 def measure(
     cells: Sequence[Cell], model: torch.nn.Module, train: Images, images: Images, device: torch.device
 ) -> list[Record]:
-    """The records of cells that differ in their mask alone, on any machine; `model` is the network or the prior.
+    """Measure cells that differ in their mask alone, on any machine; `model` is the network or the prior.
 
-    They are recovered as one batch: the few images of each that take many rounds then keep a GPU busy together.
+    They are recovered as one batch: the few images of each mask that take many rounds then keep a GPU busy together.
     """
-    images = cells[0].fit.images.chosen(images)
-    model = model.to(device)
-    method, size = cells[0].settled_method(model), len(images)
-    seen = [cell.observe(images) for cell in cells]
-    all_seen = Observation(
-        torch.cat([s.y for s in seen]), Degradation.join([s.truth.expand(s.y) for s in seen]), seen[0].noise_std
-    )
+    first = cells[0]
+    images, model = first.fit.images.select_attacked(images), model.to(device)
+    method, size = first.build_method(model), len(images)
+    observations = [cell.observe(images) for cell in cells]
     began = time.monotonic()
-    found = recover(method, model if cells[0].sees_network else None, all_seen)
+    recovery = recover(method, model if first.sees_network else None, _joined(observations))
     seconds = time.monotonic() - began
-    if cells[0].sees_network:
-        where = _about(model, train, device)
+    if first.sees_network:
+        origin = _model_provenance(model, train, device)
     else:
-        where = provenance(device, prior=prior_facts({GENERIC: method}, {cells[0].set: images}))
-    about = {**where, "images": {"hash": images.hash, "count": size}}
-    return [
-        record_of(
-            found[i * size : (i + 1) * size], images, seen[i], method, cell.identity, cell.settings, about,
-            seconds * share,
+        origin = provenance(device, prior=prior_facts({GENERIC: method}, {first.set: images}))
+    origin = {**origin, "images": {"hash": images.hash, "count": size}}
+    records = []
+    for i, share in enumerate(shares(recovery.steps, size)):
+        part = recovery[i * size : (i + 1) * size]
+        cell = cells[i]
+        records.append(
+            record_of(part, images, observations[i], method, cell.identity, cell.settings, origin, seconds * share)
         )
-        for i, (cell, share) in enumerate(zip(cells, shares(found.steps, size), strict=True))
-    ]  # fmt: skip
+    return records
+
+
+def _joined(observations: Sequence[Observation]) -> Observation:
+    truth = Degradation.join([seen.truth.expand(seen.y) for seen in observations])
+    return Observation(torch.cat([seen.y for seen in observations]), truth, observations[0].noise_std)
 
 
 def shares(steps: Tensor, size: int) -> list[float]:
-    """Of the work on all images, how much each `size` of them took; a method that counts no steps takes equally."""
+    """Divide the work among groups of `size` images by their steps; without steps, equally."""
     work = (steps.double() + 1).view(-1, size).sum(1)
     return (work / work.sum()).tolist()
 
 
-def _together(cells: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:
-    """Cells in their order, those that differ in their mask alone side by side; large sets stay by themselves."""
-    groups: dict[object, list[Cell]] = {}
-    for cell in cells:
-        images = cell.fit.images
-        alone = cell.mask if (images.attacked or images.count) > SIDE_BY_SIDE else None
-        groups.setdefault((cell.set, cell.method_name, cell.noise_std, alone), []).append(cell)
-    yield from map(tuple, groups.values())
-
-
 @lru_cache(maxsize=1)  # the cells of one network follow each other
-def _about(f: torch.nn.Module, train: Images, device: torch.device) -> dict[str, Any]:
+def _model_provenance(f: torch.nn.Module, train: Images, device: torch.device) -> dict[str, Any]:
     loss = train_loss(f, train)
-    known = {
+    facts = {
         "train_loss": float(f"{loss:.4g}"),
         "model": fingerprint(f, train),
         "products": arithmetic_of(f, train.pixels),
     }
-    return provenance(device, **known)
+    return provenance(device, **facts)
 
 
 @dataclass(frozen=True)
-class TakePictures:
-    """The pictures of an experiment, taken once and kept in the work folder."""
+class ComputePictures:
+    """Compute the pictures of an experiment once, into the work folder."""
 
-    bench: Bench
+    workspace: Workspace
     experiment: Experiment
     scale: Scale
 
     @property
     def fit(self) -> Fit | None:
-        """The training whose weights are needed; None where there is nothing to be done, or none is."""
-        pictures = self._to_take
-        return pictures.fit(self.scale) if pictures and pictures.needs_weights else None
+        """The training whose weights are needed; None if there is nothing to compute or no weights are needed."""
+        pictures = self._missing_pictures
+        if pictures is None or not pictures.needs_weights:
+            return None
+        return pictures.fit(self.scale)
 
     @property
-    def _to_take(self) -> Pictures | None:
+    def _missing_pictures(self) -> Pictures | None:
         pictures = self.experiment.pictures
-        if pictures is None or self.bench.pictures(self.experiment.id).exists():
+        if pictures is None or self.workspace.pictures(self.experiment.name).exists():
             return None
-        return pictures if can_open_priors() or not pictures.needs_prior else None
+        if pictures.needs_prior and not can_open_priors():
+            return None
+        return pictures
 
     def __call__(self, _budget: Budget) -> Iterator[Task]:
-        pictures = self._to_take
-        if pictures and (self.fit is None or finished(self.bench, self.fit)):
-            inputs = (self.bench, self.scale, pictures.fit(self.scale))
-            yield Task(f"{self.experiment.id}: pictures", pictures.take, inputs, self._keep)
+        pictures = self._missing_pictures
+        if pictures is None:
+            return
+        if self.fit is None or is_trained(self.workspace, self.fit):
+            inputs = (self.workspace, self.scale, pictures.fit(self.scale))
+            yield Task(f"{self.experiment.name}: pictures", pictures.compute, inputs, self._keep)
 
-    def _keep(self, arrays: dict[str, np.ndarray]) -> str:
-        path = self.bench.pictures(self.experiment.id)
+    def _keep(self, arrays: Mapping[str, np.ndarray]) -> str:
+        path = self.workspace.pictures(self.experiment.name)
         save_arrays(path, arrays)
-        return f"{self.experiment.id}: pictures are in {path}"
+        return f"{self.experiment.name}: pictures are in {path}"
 
 
 @dataclass(frozen=True)
-class FindFacts:
-    """What an experiment finds that is neither a cell nor a picture, as one JSON."""
+class ComputeFacts:
+    """Compute an experiment's results that are neither cells nor pictures, as one JSON file."""
 
-    bench: Bench
+    workspace: Workspace
     experiment: Experiment
     scale: Scale
 
     def __call__(self, _budget: Budget) -> Iterator[Task]:
-        find = self.experiment.facts
-        if find is not None and self.bench.results.facts(self.experiment.id) is None:
-            yield Task(f"{self.experiment.id}: facts", find, (self.bench, self.scale), self._keep)
+        compute = self.experiment.facts
+        if compute is not None and self.workspace.store.facts(self.experiment.name) is None:
+            yield Task(f"{self.experiment.name}: facts", compute, (self.workspace, self.scale), self._keep)
 
     def _keep(self, facts: dict[str, Any]) -> str:
-        self.bench.results.add_facts(self.experiment.id, facts)
-        return f"{self.experiment.id}: done"
-
-
-def _in_reach(bench: Bench, cells: Sequence[Cell]) -> Iterator[Cell]:
-    """Cells whose weights there are, or that need none; where the last loss was not reached, the best stand for it."""
-    for cell in cells:
-        here = bench.checkpoints(cell.fit)
-        if cell.loss in here or not cell.sees_network:
-            yield cell
-        elif cell.loss == cell.fit.milestones[-1] and None in here and bench.results.out_of_reach(cell):
-            yield replace(cell, loss=None)
+        self.workspace.store.add_facts(self.experiment.name, facts)
+        return f"{self.experiment.name}: done"
 
 
 def describe(record: Record) -> str:
-    """A finished cell in one line."""
+    """Describe a finished cell in one line."""
     score = record.score
     rates = f"accurate {score.accurate.value:6.1%}  approximate {score.approximate.value:6.1%}"
     return f"{' '.join(map(str, record.cell.values()))}: {rates}  {score.mean_psnr:.1f} dB  {record.seconds:.1f} s"

@@ -1,43 +1,47 @@
-"""Two scales, one code path: sizes for minutes on two CPU cores, and the paper's own."""
+"""Two scales with one code path: sizes for minutes on two CPU cores, and the paper's own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from recollect.degradation import SIX
 from recollect.diffusion import BUNDLED
 from recollect.errors import InputError
 from recollect.paper.cells import Fit, ImageSet
 
 PERFECT = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 MODERATE = (1e-4,)
-SIX_MASKS = ("block", "half", "scatter", "frame", "stripes", "dust")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """All sizes of the experiments, and which are trained twice; nothing else tells one scale from another."""
+    """The sizes of all experiments, and which networks are trained with both optimizers."""
 
     name: str
-    few: Mapping[str, ImageSet]  # by kind of network, for perfect fit
+    few: Mapping[str, ImageSet]  # by kind of network, for a perfect fit
     many: Mapping[str, ImageSet]  # and for moderate overfitting
     width: Mapping[str, int | tuple[int, ...]]
     many_width: Mapping[str, int | tuple[int, ...]]
     seconds: Mapping[str, float]  # to train a kind of network to perfect fit
     many_seconds: Mapping[str, float]
-    by_both: Mapping[str, tuple[str, ...]]  # activations that are trained by the other optimizer too
-    masks: tuple[str, ...] = SIX_MASKS
-    table_masks: tuple[str, ...] = ("block", "half", "stripes")  # of the two tables, whose masks are not known
-    patience: float = 1.0  # a training may take so many times the seconds that it should
+    by_both: Mapping[str, tuple[str, ...]]  # activations that are trained with the other optimizer too
+    masks: tuple[str, ...] = tuple(SIX)
+    table_masks: tuple[str, ...] = (
+        "block",
+        "half",
+        "stripes",
+    )  # of the two tables; the paper's are unknown
+    patience: float = 1.0  # a training may take this many times its seconds
 
     def perfect(self, kind: str, activation: str, optimizer: str) -> Fit:
-        """A training to a train loss of 1e-8, kept at every decade from 1e-4."""
+        """Describe a training to a train loss of 1e-8, saved at every decade from 1e-4."""
         seconds = self.seconds[kind]
         limit = self.patience * seconds
         return Fit(kind, activation, optimizer, self.width[kind], self.few[kind], PERFECT, seconds, limit)
 
     def moderate(self, kind: str, activation: str, optimizer: str) -> Fit:
-        """A training on more images, to 1e-4."""
+        """Describe a training on more images, to a train loss of 1e-4."""
         seconds = self.many_seconds[kind]
         limit = self.patience * seconds
         return Fit(kind, activation, optimizer, self.many_width[kind], self.many[kind], MODERATE, seconds, limit)
@@ -48,11 +52,11 @@ def _photos(count: int, size: int, prior: str | None = None) -> ImageSet:
 
 
 def _tiny(
-    count: int, drawn: str, attacked: int | None = None, others: str | None = None, prior: str | None = None
+    count: int, selection: str, attacked: int | None = None, control: str | None = None, prior: str | None = None
 ) -> ImageSet:
     source = "tiny-imagenet:{data}/tiny-imagenet-200.zip?"
-    not_trained_on = others and f"{source}{others}&seed=42"
-    return ImageSet(f"tiny{count}", f"{source}{drawn}&seed=42", count, attacked, not_trained_on, prior)
+    control_spelling = f"{source}{control}&seed=42" if control else None
+    return ImageSet(f"tiny{count}", f"{source}{selection}&seed=42", count, attacked, control_spelling, prior)
 
 
 def _svhn(count: int) -> ImageSet:
@@ -60,8 +64,8 @@ def _svhn(count: int) -> ImageSet:
 
 
 def _cifar(count: int, attacked: int | None = None) -> ImageSet:
-    spelled = "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42"
-    return ImageSet(f"cifar{count}", spelled, count, attacked, prior=BUNDLED.name)
+    spelling = "cifar10:{data}/cifar-10-batches-py?count=" + f"{count}&seed=42"
+    return ImageSet(f"cifar{count}", spelling, count, attacked, prior=BUNDLED.name)
 
 
 SMALL = Scale(
@@ -75,7 +79,7 @@ SMALL = Scale(
     by_both={"fc10": ("lrelu", "prelu"), "unet": ("lrelu", "prelu", "softplus")},
     patience=4,
 )
-SMALL_REAL = replace(  # the same sizes with real data, where --data says where it is
+SMALL_REAL = replace(  # the same sizes with real data, if --data names its folder
     SMALL,
     name="small-real",
     few={"fc10": _tiny(24, "count=24&size=12"), "fc20": _tiny(24, "count=24&size=12"), "unet": _svhn(6)},
@@ -89,7 +93,7 @@ FULL = Scale(
         "unet": _svhn(50),
     },
     many={
-        "fc20": _tiny(25000, "per-class=125", attacked=500, others="per-class=5"),
+        "fc20": _tiny(25000, "per-class=125", attacked=500, control="per-class=5"),
         "unet": _cifar(1000, attacked=250),
     },
     width={"fc10": 1024, "fc20": 1024, "unet": (64, 128, 256, 512)},

@@ -1,94 +1,97 @@
-"""What has been computed, on disk: a packed record a cell, one JSON a training."""
+"""Results on disk: a packed record for each cell, a JSON file for each training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import InputError
 from recollect.paper.cells import Cell, Fit
-from recollect.records import PACKED, Record, read_json, read_record, write_json, write_record
+from recollect.records import CellFolder, Record, read_json, write_json
 
 
-class Results:
-    """The folder results/paper/SCALE: small enough to be kept in a repository."""
+class Store:
+    """The folder results/paper/SCALE, small enough for the repository."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self._cells = CellFolder(self.folder / "cells", packed=True)
 
     def find(self, cell: Cell) -> Record | None:
-        """The record of a cell; a damaged one is told, never quietly computed again."""
-        path = self._cell_path(cell)
-        if not path.exists():
-            return None
+        """Read the record of a cell; a damaged one is reported, never silently computed again."""
         try:
-            record = read_record(path)
+            return self._cells.find(cell.key)
         except InputError as error:
-            raise InputError(f"{str(error).removesuffix('.')}; without it the cell is measured again.") from None
-        if path.name != f"{record.key}{PACKED}":
-            raise InputError(
-                f"{path} is the record of another cell, {record.key}; without it this one is measured again."
-            )
-        return record
+            raise InputError(f"{str(error).removesuffix('.')}; remove it, and the cell is measured again.") from None
 
     def has(self, cell: Cell) -> bool:
-        return self._cell_path(cell).exists()
+        return self._cells.has(cell.key)
 
-    def records(self) -> Iterator[Record]:
-        """All cells, in the order of their names."""
-        return map(read_record, sorted((self.folder / "cells").glob(f"*{PACKED}")))
+    def records(self) -> list[Record]:
+        return self._cells.records()
 
     def add(self, record: Record) -> None:
-        write_record(self.folder / "cells", record.compact(), packed=True)
+        self._cells.add(record.compact())
 
     def training(self, fit: Fit) -> dict[str, Any] | None:
-        path = self._training_path(fit)
-        return read_json(path) if path.exists() else None
+        return _read_if_exists(self._training_path(fit))
 
     def trainings(self) -> list[dict[str, Any]]:
-        """All that are recorded, by name."""
+        """Read all trainings, sorted by name."""
         return [read_json(path) for path in sorted((self.folder / "trainings").glob("*.json"))]
 
     def add_training(self, fit: Fit, facts: dict[str, Any]) -> None:
         write_json(self._training_path(fit), facts)
 
+    def has_finished(self, fit: Fit) -> bool:
+        """Return whether the training ended: at its last milestone, or at its time limit."""
+        facts = self.training(fit)
+        return facts is not None and facts["finished"]
+
     def facts(self, name: str) -> dict[str, Any] | None:
-        path = self.folder / "facts" / f"{name}.json"
-        return read_json(path) if path.exists() else None
+        return _read_if_exists(self._facts_path(name))
 
     def add_facts(self, name: str, facts: dict[str, Any]) -> None:
-        write_json(self.folder / "facts" / f"{name}.json", facts)
+        write_json(self._facts_path(name), facts)
 
-    def out_of_reach(self, cell: Cell) -> bool:
-        """Whether the training was given its full time and did not come down to this loss."""
-        facts = self.training(cell.fit) or {"finished": False}
-        return facts["finished"] and cell.loss not in losses_reached(facts)
+    def was_not_reached(self, cell: Cell) -> bool:
+        """Return whether the training ended above the cell's loss."""
+        facts = self.training(cell.fit)
+        return facts is not None and facts["finished"] and cell.loss not in losses_reached(facts)
 
-    def missing(self, cell: Cell) -> bool:
-        """Whether there is something to compute; where the last loss was not reached, the best stands for it."""
+    def is_missing(self, cell: Cell) -> bool:
+        """Return whether the cell is still to be computed; the best weights replace a last loss not reached."""
         if self.has(cell):
             return False
-        if cell.loss is None or not self.out_of_reach(cell):
+        if cell.loss is None or not self.was_not_reached(cell):
             return True
-        return cell.loss == cell.fit.milestones[-1] and self.missing(replace(cell, loss=None))
+        return cell.is_at_last_loss and self.is_missing(replace(cell, loss=None))
 
-    def stand_in(self, cell: Cell) -> Cell:
-        """The cell itself, or for the last loss, if there is nothing of it, that of the best weights."""
+    def cell_or_best(self, cell: Cell) -> Cell:
+        """Return the cell itself, or the cell of the best weights if only those of a last loss are recorded."""
         best = replace(cell, loss=None)
-        return best if cell.loss == cell.fit.milestones[-1] and not self.has(cell) and self.has(best) else cell
+        if cell.is_at_last_loss and not self.has(cell) and self.has(best):
+            return best
+        return cell
 
-    def best_of(self, cell: Cell) -> Record | None:
-        return self.find(self.stand_in(cell))
-
-    def _cell_path(self, cell: Cell) -> Path:
-        return self.folder / "cells" / f"{cell.key}{PACKED}"
+    def find_or_best(self, cell: Cell) -> Record | None:
+        return self.find(self.cell_or_best(cell))
 
     def _training_path(self, fit: Fit) -> Path:
         return self.folder / "trainings" / f"{fit.name}.json"
 
+    def _facts_path(self, name: str) -> Path:
+        return self.folder / "facts" / f"{name}.json"
+
 
 def losses_reached(training: Mapping[str, Any]) -> set[float]:
-    """By what is recorded of a training."""
+    """List the milestones that a recorded training reached."""
     return {milestone["wanted"] for milestone in training["milestones"]}
+
+
+def _read_if_exists(path: Path) -> Any:
+    if not path.exists():
+        return None
+    return read_json(path)

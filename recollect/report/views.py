@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import torch
 
 from recollect.records import Record
 from recollect.report.numbers import as_text, percent
@@ -156,9 +153,7 @@ def _same_images(records: Sequence[Record], numbers: Sequence[int]) -> bool:
 
 
 def _add_pool(results: Results, numbers: list[int]) -> int:
-    errors = torch.stack([results.records[number].score.mse for number in numbers])
-    smallest = torch.where(errors.isnan(), math.inf, errors).amin(0)  # an estimate that is not finite recovers nothing
-    results.pools.append(Pool(numbers, Score(smallest)))
+    results.pools.append(Pool(numbers, Score.best_of([results.records[number].score for number in numbers])))
     return len(results.pools) - 1
 
 

@@ -1,7 +1,20 @@
-"""Where images come from: one spelling, `SOURCE[:PATH][?parameter=value&...]`, for all of them."""
+"""Where images come from: a source address, `SOURCE[:PATH][?parameter=value&...]`, names each set."""
 
+from recollect.sources.base import SOURCES, Archive, Catalogue, Source
 from recollect.sources.duplicates import Duplicates, Pair, find_duplicates
-from recollect.sources.load import SOURCES, load
+from recollect.sources.load import load
 from recollect.sources.splits import Split, reproduce, split
 
-__all__ = ["SOURCES", "Duplicates", "Pair", "Split", "find_duplicates", "load", "reproduce", "split"]
+__all__ = [
+    "SOURCES",
+    "Archive",
+    "Catalogue",
+    "Duplicates",
+    "Pair",
+    "Source",
+    "Split",
+    "find_duplicates",
+    "load",
+    "reproduce",
+    "split",
+]

@@ -11,25 +11,27 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.sources.address import ARRAY_SUFFIXES, Request
-from recollect.sources.catalogue import Catalogue, Progress, Source
+from recollect.sources.address import Address
+from recollect.sources.base import Catalogue, Progress, Source
+
+SUFFIXES = (".npy", ".npz", ".safetensors")
 
 
-def open_(path: Path, request: Request) -> Catalogue:
-    """The images of one array; ids are their positions in it."""
+def list_images(path: Path, address: Address) -> Catalogue:
+    """List the images of one array; ids are their positions in it."""
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
-    values = _with_channels(_load(path, request.own.get("key")), path)
+    values = _with_channels(_load(path, address.parameters.get("key")), path)
     ids = [str(position) for position in range(len(values))]
     return Catalogue(ids, lambda positions, progress: _read(values, path, positions, progress))
 
 
 def _load(path: Path, key: str | None) -> Any:
-    """A numpy array (of a .npy, left on disk until it is read) or a tensor."""
+    """Open a numpy array (of a .npy, left on disk until it is read) or a tensor."""
     loaders = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors}
     loader = loaders.get(path.suffix.lower())
     if loader is None:
-        raise InputError(f"{path} is no array file; expected one of {', '.join(ARRAY_SUFFIXES)}.")
+        raise InputError(f"{path} is no array file; expected one of {', '.join(SUFFIXES)}.")
     try:
         return loader(path, key)
     except InputError:
@@ -63,7 +65,7 @@ def _safetensors(path: Path, key: str | None) -> Tensor:
 
 
 def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
-    """The array that is meant: the one asked for, the only one, or the one called images."""
+    """Choose the array: the one asked for, the only one, or the one called images."""
     if key is None:
         key = names[0] if len(names) == 1 else "images"
     if key not in names:
@@ -72,7 +74,7 @@ def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
 
 
 def _with_channels(values: Any, path: Path) -> Any:
-    """As N x C x H x W or N x H x W x C; a stack of grey images without a channel axis is given one."""
+    """Return N x C x H x W or N x H x W x C; grey images without a channel axis are given one."""
     if values.ndim == 3 and values.shape[0] not in (1, 3) and values.shape[2] not in (1, 3):
         return values[:, None]
     if values.ndim != 4 or 0 in values.shape:
@@ -98,7 +100,7 @@ def _read(values: Any, path: Path, positions: np.ndarray, progress: Progress) ->
 
 
 def _taken(values: np.ndarray, positions: np.ndarray, path: Path) -> Tensor:
-    """The chosen images as a tensor; torch takes this machine's byte order only, so floats are converted here."""
+    """Return the chosen images as a tensor; torch takes this machine's byte order only, so floats are converted."""
     if values.dtype != np.uint8 and values.dtype.kind != "f":
         raise _wrong_kind(path, values.dtype)
     kind = np.uint8 if values.dtype == np.uint8 else np.float32
@@ -112,9 +114,11 @@ def _wrong_kind(path: Path, kind: object) -> InputError:
 
 SOURCE = Source(
     name="array",
-    about="a .npy, .npz or .safetensors file of images, 8-bit or floating point in [0, 1]",
+    summary="a .npy, .npz or .safetensors file of images, 8-bit or floating point in [0, 1]",
     example="array:my/images.npy?count=100",
-    open=open_,
+    open=list_images,
     path="a .npy, .npz or .safetensors file",
-    own=("key",),
+    suffixes=SUFFIXES,
+    parameters=("key",),
+    order=60,
 )

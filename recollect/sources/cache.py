@@ -9,8 +9,8 @@ VARIABLE = "RECOLLECT_DATA"
 
 
 def cache_folder(chosen: str | Path | None = None) -> Path:
-    """The folder chosen, else the one that RECOLLECT_DATA names, else the user's own cache."""
-    place = chosen or os.environ.get(VARIABLE)
-    if place:
-        return Path(place).expanduser()
+    """Return the chosen folder, else the one that RECOLLECT_DATA names, else the user's own cache."""
+    folder = chosen or os.environ.get(VARIABLE)
+    if folder:
+        return Path(folder).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "recollect"

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.sources import safe_pickle as unpickling
-from recollect.sources.address import Request
-from recollect.sources.catalogue import Catalogue, Progress, Source
+from recollect.sources import safe_pickle
+from recollect.sources.address import Address
+from recollect.sources.base import Archive, Catalogue, Progress, Source
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 FOLDER, ARCHIVE = "cifar-10-batches-py", "cifar-10-python.tar.gz"
@@ -23,8 +23,8 @@ _MOST_BYTES = 100_000_000  # an official batch is 31 MB
 _VALUES = 3 * 32 * 32
 
 
-def open_(path: Path, _request: Request) -> Catalogue:
-    """The training batches under path; ids are data_batch_K/ROW."""
+def list_images(path: Path, _address: Address) -> Catalogue:
+    """List the images of the training batches under path; ids are data_batch_K/ROW."""
     ids: list[str] = []
     labels: list[str] = []
     rows: list[np.ndarray] = []
@@ -40,11 +40,11 @@ def open_(path: Path, _request: Request) -> Catalogue:
 
 
 def _batches(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each batch, in order."""
+    """Yield the name and content of each batch, in order."""
     path = _find(path)
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if _BATCH.fullmatch(p.name) and p.is_file())
-        for file in found:
+        files = sorted(p for p in path.iterdir() if _BATCH.fullmatch(p.name) and p.is_file())
+        for file in files:
             _check_size(str(file), file.stat().st_size)
             yield str(file), file.read_bytes()
     elif not path.is_file():
@@ -57,7 +57,7 @@ def _batches(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _find(path: Path) -> Path:
-    """The folder of batches or the archive: path itself, or its official name inside path."""
+    """Find the folder of batches or the archive: path itself, or its official name inside path."""
     if not path.exists():
         raise InputError(f"There is no {path}; expected the folder {FOLDER} or the file {ARCHIVE}.")
     inside = [path / name for name in (FOLDER, ARCHIVE) if path.is_dir() and (path / name).exists()]
@@ -65,7 +65,7 @@ def _find(path: Path) -> Path:
 
 
 def _archived(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Batches of the archive, read in place: nothing is ever unpacked to disk."""
+    """Read the batches inside the archive; nothing is ever unpacked to disk."""
     batches: dict[str, bytes] = {}
     try:
         with tarfile.open(path, "r|*") as archive:  # front to back: the archive is decompressed once
@@ -88,19 +88,21 @@ def _check_size(name: str, size: int) -> None:
 
 
 def _parse(content: bytes, name: str) -> tuple[np.ndarray, list[int]]:
-    """Rows of 3,072 bytes, and the class of each."""
-    loaded = unpickling.load(content, name)
-    plain = (
-        {k.decode("latin1") if isinstance(k, bytes) else k: v for k, v in loaded.items()}
-        if isinstance(loaded, dict)
-        else {}
-    )
-    values, labels = plain.get("data"), plain.get("labels")
+    """Return rows of 3,072 bytes, and the class of each."""
+    loaded = safe_pickle.load(content, name)
+    values, labels = _entry(loaded, "data"), _entry(loaded, "labels")
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.shape[1] != _VALUES:
         raise InputError(f"{name} is no CIFAR-10 batch: expected 'data' of N x {_VALUES} bytes, got {_shape(values)}.")
     if not isinstance(labels, list) or len(labels) != len(values) or not all(_is_class(c) for c in labels):
         raise InputError(f"{name} is no CIFAR-10 batch: expected {len(values)} 'labels' from 0 to 9.")
     return values, labels
+
+
+def _entry(batch: object, key: str) -> object:
+    """Return an entry of a batch; the official ones, written by Python 2, have keys of bytes."""
+    if not isinstance(batch, dict):
+        return None
+    return batch.get(key.encode(), batch.get(key))
 
 
 def _is_class(value: object) -> bool:
@@ -124,9 +126,14 @@ def _read(rows: list[np.ndarray], positions: np.ndarray, progress: Progress) -> 
 
 SOURCE = Source(
     name="cifar10",
-    about="CIFAR-10, 50,000 training images of 32x32 in 10 classes",
+    summary="CIFAR-10, 50,000 training images of 32x32 in 10 classes",
     example="cifar10?count=1000&seed=42",
-    open=open_,
+    open=list_images,
     path=f"the folder {FOLDER} or the file {ARCHIVE}",
-    cached=True,
+    archives=(
+        Archive(
+            "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz", "c58f30108f718f92721af3b95e74349a", ARCHIVE, 170
+        ),
+    ),
+    order=20,
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from recollect.errors import InputError
 from recollect.images import pil_values
-from recollect.sources.catalogue import Progress
+from recollect.sources.base import Progress
 
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
@@ -28,7 +28,7 @@ _LEFT_OUT = {"EPS", "BUFR", "GRIB", "HDF5", "MPEG", "WMF"}
 
 @lru_cache
 def formats() -> tuple[str, ...]:
-    """The formats that Pillow can read here, less those not to be opened."""
+    """Return the formats that Pillow can read here, less those not to be opened."""
     from PIL import Image
 
     Image.init()
@@ -37,7 +37,7 @@ def formats() -> tuple[str, ...]:
 
 @lru_cache
 def suffixes() -> frozenset[str]:
-    """The endings of image files, in lower case."""
+    """Return the suffixes of image files, in lower case."""
     from PIL import Image
 
     allowed = set(formats())
@@ -45,7 +45,7 @@ def suffixes() -> frozenset[str]:
 
 
 def decode(data: bytes | Path, name: str, kinds: tuple[str, ...] | None = None) -> np.ndarray:
-    """One image file as 8-bit values, C x H x W with 1 or 3 channels, upright; `name` is for the error."""
+    """Decode an image file to upright 8-bit values, C x H x W with 1 or 3 channels; `name` is for the error."""
     from PIL import Image, ImageOps
 
     if isinstance(data, Path) and not data.is_file():  # opening a pipe would wait for ever
@@ -85,7 +85,7 @@ def _check(image: PillowImage.Image) -> None:
 
 
 def _deep(image: PillowImage.Image) -> bool:
-    """Whether Pillow would silently drop bits: its mode says RGB also for colour files of 16 bits."""
+    """Return whether Pillow would silently drop bits: its mode is RGB also for colour files of 16 bits."""
     for codec, _, _, args in getattr(image, "tile", ()):
         if ";16" in str(args) or codec == "SGI16" or (codec.startswith("ppm") and args[-1] > 255):
             return True
@@ -93,7 +93,7 @@ def _deep(image: PillowImage.Image) -> bool:
 
 
 def _jpeg2000_bits(image: PillowImage.Image) -> int:
-    """Bits of the first channel, from the SIZ segment that every JPEG 2000 stream starts with."""
+    """Return the bits of the first channel, from the SIZ segment at the start of every JPEG 2000 stream."""
     file = getattr(image, "fp", None)
     if file is None:
         return 0
@@ -105,7 +105,7 @@ def _jpeg2000_bits(image: PillowImage.Image) -> int:
 
 
 def in_parallel(task: Callable[[int], None], count: int, progress: Progress) -> list[tuple[int, InputError]]:
-    """Run task(0) ... task(count - 1) on threads; those that refused their file, with what they said."""
+    """Run task(0) ... task(count - 1) on threads; return those that refused their file, with their errors."""
 
     def several(start: int) -> list[tuple[int, InputError]]:
         failed = []
@@ -129,6 +129,6 @@ def refuse(failures: Sequence[tuple[int, InputError]], count: int, advice: str) 
     """Raise one error that names what could not be read, if there is anything."""
     if not failures:
         return
-    told = " ".join(str(error) for _, error in failures[:3])
+    reasons = " ".join(str(error) for _, error in failures[:3])
     more = f" (and {len(failures) - 3} more)" if len(failures) > 3 else ""
-    raise InputError(f"{len(failures)} of {count} files cannot be used. {told}{more} {advice}")
+    raise InputError(f"{len(failures)} of {count} files cannot be used. {reasons}{more} {advice}")

@@ -1,100 +1,77 @@
-"""Download the official archives: checked, never half-written, into a folder that the user can move."""
+"""Download the official archives: checked, never half-written, into a folder that the user can choose."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.errors import InputError
+from recollect.sources.base import SOURCES, Archive, Progress, Source
 from recollect.sources.cache import cache_folder
-from recollect.sources.catalogue import Progress
 
-_WAIT = 30  # seconds without a byte before the server is given up
-_CHUNK = 2**18  # bytes between two words of progress
-
-
-@dataclass(frozen=True)
-class Archive:
-    """One official file: where it is, what it must be, where it is kept inside the cache folder."""
-
-    url: str
-    md5: str
-    path: str
-    megabytes: int
+TIMEOUT = 30.0  # seconds without a byte before the download fails
+_CHUNK = 2**18  # bytes between two reports of progress
 
 
-ARCHIVES: dict[str, tuple[Archive, ...]] = {
-    "cifar10": (
-        Archive(
-            "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-            "c58f30108f718f92721af3b95e74349a",
-            "cifar-10-python.tar.gz",
-            170,
-        ),
-    ),
-    "svhn": (
-        Archive(
-            "http://ufldl.stanford.edu/housenumbers/train_32x32.mat",
-            "e26dedcc434d2e4c54c9b2d4a06d8373",
-            "svhn/train_32x32.mat",
-            182,
-        ),
-        Archive(
-            "http://ufldl.stanford.edu/housenumbers/test_32x32.mat",
-            "eb5a983be6a315427106f1b164d9cef3",
-            "svhn/test_32x32.mat",
-            64,
-        ),
-    ),
-    "tiny-imagenet": (
-        Archive(
-            "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
-            "90528d7ca1a48142e341f4ef8d21d0de",
-            "tiny-imagenet-200.zip",
-            248,
-        ),
-    ),
-}
+def fetchable() -> dict[str, Source]:
+    """Return the sources that have archives to download, by name."""
+    return {name: source for name, source in SOURCES.items() if source.archives}
 
 
 def fetch(
-    name: str,
+    source: str | Source,
     *,
     cache: str | Path | None = None,
     mirror: str | None = None,
     progress: Callable[[Archive], Progress] | None = None,
 ) -> list[Path]:
-    """Make sure the archives of a set are in the cache folder, and say where; what is there already is kept.
+    """Download the archives of a source into the cache folder and return their paths; keep those already there.
 
     `mirror` is the address of a folder that holds the same files; their checksums must be the official ones.
     """
-    if name not in ARCHIVES:
-        raise InputError(f"There is nothing to fetch for {name!r}; there is: {', '.join(ARCHIVES)}.")
     folder = cache_folder(cache)
-    return [download(archive, folder, mirror, progress(archive) if progress else None) for archive in ARCHIVES[name]]
+    paths = []
+    for archive in _archives(source):
+        report = progress(archive) if progress else None
+        paths.append(download(archive, folder, mirror, report))
+    return paths
 
 
-def is_fetched(name: str, cache: str | Path | None = None) -> bool:
-    """Whether the archives of a set are in the cache folder (by name: their content is checked when fetching)."""
-    return all((cache_folder(cache) / archive.path).is_file() for archive in ARCHIVES[name])
+def is_fetched(source: str | Source, cache: str | Path | None = None) -> bool:
+    """Return whether the archives of a source are in the cache folder; their content is checked when fetching."""
+    return all((cache_folder(cache) / archive.path).is_file() for archive in _archives(source))
 
 
-def download(archive: Archive, folder: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
-    """One archive: to a temporary file beside its place, checked, and only then moved there."""
+def _archives(source: str | Source) -> tuple[Archive, ...]:
+    if isinstance(source, Source):
+        return source.archives
+    if source not in fetchable():
+        raise InputError(f"There is nothing to fetch for {source!r}; there is: {', '.join(fetchable())}.")
+    return SOURCES[source].archives
+
+
+def download(
+    archive: Archive,
+    folder: Path,
+    mirror: str | None = None,
+    progress: Progress | None = None,
+    *,
+    timeout: float = TIMEOUT,
+) -> Path:
+    """Download one archive to a temporary file, check it, and only then move it into the folder."""
     target = folder / archive.path
     if target.is_file() and _md5(target) == archive.md5:
         return target
     if mirror and not mirror.startswith(("http://", "https://")):
         raise InputError(f"The mirror {mirror!r} is no web address; it starts with http:// or https://.")
     url = f"{mirror.rstrip('/')}/{target.name}" if mirror else archive.url
-    _retrieve(url, archive, target, progress)
+    _retrieve(url, archive, target, progress, timeout)
     return target
 
 
-def _retrieve(url: str, archive: Archive, target: Path, progress: Progress | None) -> None:
+def _retrieve(url: str, archive: Archive, target: Path, progress: Progress | None, timeout: float) -> None:
     try:
         import pooch
         import requests
@@ -105,8 +82,8 @@ def _retrieve(url: str, archive: Archive, target: Path, progress: Progress | Non
         ) from None
 
     def downloader(url: str, output_file: str, _: object) -> None:
-        """What pooch calls; its own leaves the connection open when it fails."""
-        with requests.get(url, stream=True, timeout=_WAIT) as response, Path(output_file).open("wb") as file:
+        """Replace pooch's own, which leaves the connection open when it fails."""
+        with requests.get(url, stream=True, timeout=timeout) as response, Path(output_file).open("wb") as file:
             response.raise_for_status()
             total = int(response.headers.get("content-length", 0))
             for chunk in response.iter_content(_CHUNK):
@@ -114,7 +91,7 @@ def _retrieve(url: str, archive: Archive, target: Path, progress: Progress | Non
                 if progress:
                     progress(file.tell(), total)
 
-    pooch.get_logger().setLevel(logging.WARNING)  # it would announce every step; its errors are told below
+    pooch.get_logger().setLevel(logging.WARNING)  # it would announce every step; its errors are reported below
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         pooch.retrieve(url, f"md5:{archive.md5}", target.name, target.parent, downloader=downloader)
@@ -139,7 +116,7 @@ def _status(error: object) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost reason in words: requests wraps it several times."""
+    """Return the innermost reason as text: requests wraps it several times."""
     while inner := next((part for part in error.args if isinstance(part, BaseException)), None):
         error = inner
     reason = getattr(error, "reason", None) or error

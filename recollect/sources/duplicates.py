@@ -32,13 +32,13 @@ class Pair:
 
     @property
     def exact(self) -> bool:
-        """Whether every pixel is the same."""
+        """Return whether every pixel is the same."""
         return self.mse == 0
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """What was found. `across`: control images with their train twin; `inside`: train images with an earlier twin."""
+    """`across`: control images with their twin in train; `inside`: train images with an earlier twin."""
 
     across: tuple[Pair, ...]
     inside: tuple[Pair, ...]
@@ -51,24 +51,28 @@ class Duplicates:
 
     def __str__(self) -> str:
         return (
-            f"Of {self.control_count} control images, {_told(self.across)} in train; "
-            f"of {self.train_count} train images, {_told(self.inside)} earlier in train (near: MSE <= {self.near:g})."
+            f"Of {self.control_count} control images, {_twins(self.across)} in train; "
+            f"of {self.train_count} train images, {_twins(self.inside)} earlier in train (near: MSE <= {self.near:g})."
         )
 
     def record(self) -> dict[str, Any]:
-        """Plain values that can be written as JSON."""
-        pairs = {"across": self.across, "inside": self.inside}
-        found = {where: [[p.first, p.second, p.mse] for p in some] for where, some in pairs.items()}
-        return {"near": self.near, "train_count": self.train_count, "control_count": self.control_count, **found}
+        """Return plain values that can be written as JSON."""
+        return {
+            "near": self.near,
+            "train_count": self.train_count,
+            "control_count": self.control_count,
+            "across": [[pair.first, pair.second, pair.mse] for pair in self.across],
+            "inside": [[pair.first, pair.second, pair.mse] for pair in self.inside],
+        }
 
 
-def _told(pairs: tuple[Pair, ...]) -> str:
+def _twins(pairs: tuple[Pair, ...]) -> str:
     exact = sum(pair.exact for pair in pairs)
     return f"{exact} have an exact and {len(pairs) - exact} a near duplicate"
 
 
 def find_duplicates(train: Images, control: Images | None = None, *, near: float = NEAR) -> Duplicates:
-    """Images with another at most `near` (MSE) away, each with its closest: control in train, and inside train."""
+    """Find images with another at most `near` (MSE) away, each with its closest: control in train, and inside train."""
     if control is not None and train.shape != control.shape:
         raise InputError(f"Train images are {train.shape} (C, H, W) and control images {control.shape}.")
     if near < 0:
@@ -80,7 +84,7 @@ def find_duplicates(train: Images, control: Images | None = None, *, near: float
 
 
 def _averages(images: Images) -> Tensor:
-    """Averages over the cells of a grid, N x values; two images are never closer than their averages are.
+    """Average over the cells of a grid, N x values; two images are never closer than their averages are.
 
     (Jensen: the cells are equally large and together cover every pixel equally.) They are scaled so that squared
     distances are means over the values.
@@ -98,47 +102,47 @@ def _averages(images: Images) -> Tensor:
 
 
 def _closest(
-    some: Images, some_averages: Tensor, others: Images, averages: Tensor, near: float, *, earlier: bool = False
+    images: Images, averages: Tensor, others: Images, other_averages: Tensor, near: float, *, earlier: bool = False
 ) -> tuple[Pair, ...]:
-    """For each of some its closest other within near; `earlier` compares a set with itself, each with those before."""
-    best = torch.full((len(some),), torch.inf, dtype=torch.float64)
-    twin = torch.full((len(some),), -1)
-    left_factor, right_factor = _factors(some_averages, averages)
-    for top in range(0, len(some), _ROWS):
+    """Find the closest other of each image within near; `earlier` compares each with those before it in the set."""
+    best = torch.full((len(images),), torch.inf, dtype=torch.float64)
+    twin = torch.full((len(images),), -1)
+    left_factor, right_factor = _factors(averages, other_averages)
+    for top in range(0, len(images), _ROWS):
         for left in range(0, min(top + _ROWS, len(others)) if earlier else len(others), _COLUMNS):
             distance = left_factor[top : top + _ROWS] @ right_factor[left : left + _COLUMNS].T
             if earlier and left + _COLUMNS > top:
                 before = torch.arange(left, left + distance.shape[1]) < torch.arange(top, top + len(distance))[:, None]
                 distance.masked_fill_(~before, torch.inf)
-            _compare(some, others, distance, top, left, near, best, twin)
-    found = (best <= near).nonzero().flatten().tolist()
-    return tuple(Pair(some.ids[i], others.ids[int(twin[i])], float(best[i])) for i in found)
+            _compare(images, others, distance, top, left, near, best, twin)
+    alike = (best <= near).nonzero().flatten().tolist()
+    return tuple(Pair(images.ids[i], others.ids[int(twin[i])], float(best[i])) for i in alike)
 
 
 def _factors(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
-    """Two matrices whose product holds the squared distances of all pairs: |a|^2 + |b|^2 - 2 a.b in one pass."""
+    """Return two matrices whose product holds the squared distances of all pairs: |a|^2 + |b|^2 - 2 a.b in one pass."""
     left = torch.cat([-2 * rows, rows.square().sum(1, keepdim=True), torch.ones(len(rows), 1)], dim=1)
     right = torch.cat([columns, torch.ones(len(columns), 1), columns.square().sum(1, keepdim=True)], dim=1)
     return left, right
 
 
 def _compare(
-    some: Images, others: Images, distance: Tensor, top: int, left: int, near: float, best: Tensor, twin: Tensor
+    images: Images, others: Images, distance: Tensor, top: int, left: int, near: float, best: Tensor, twin: Tensor
 ) -> None:
-    """Compare in full what is near by averages; where averages tell too little apart, what is near in full."""
+    """Compare in full what is near by averages; where too many averages are near, what is near in full."""
     limit = near + _ROUNDING
     rows = (distance.amin(1) <= limit).nonzero().flatten()
     if not len(rows):
         return
-    rows = rows[_try(some, others, distance[rows], rows + top, left, limit, best, twin)]
+    rows = rows[_try(images, others, distance[rows], rows + top, left, limit, best, twin)]
     for few in rows.split(_PAIRS) if len(rows) else ():
-        full = _distances(some, few + top, others, left, distance.shape[1])
+        full = _distances(images, few + top, others, left, distance.shape[1])
         full.masked_fill_(distance[few] > limit, torch.inf)
-        _try(some, others, full, few + top, left, limit, best, twin)
+        _try(images, others, full, few + top, left, limit, best, twin)
 
 
 def _try(
-    some: Images,
+    images: Images,
     others: Images,
     distance: Tensor,
     rows: Tensor,
@@ -147,7 +151,7 @@ def _try(
     best: Tensor,
     twin: Tensor,
 ) -> Tensor:
-    """Compare with the nearest _TRIES, in order, as long as an image could gain by it; which could gain by more?"""
+    """Compare with the nearest _TRIES, in order, while an image could gain by it; return which could gain by more."""
 
     def hopeful(bound: Tensor) -> Tensor:
         return (bound <= limit) & (bound - _ROUNDING < best[rows]) & (best[rows] > 0)
@@ -158,16 +162,16 @@ def _try(
         if not bool(gaining.any()):
             break
         first, second = rows[gaining], column[gaining] + left
-        mse = _mse(some, first, others, second)
+        mse = _mse(images, first, others, second)
         closer = mse < best[first]
         best[first[closer]] = mse[closer]
         twin[first[closer]] = second[closer]
     return hopeful(bounds[:, -1]) & (distance.shape[1] > _TRIES)
 
 
-def _distances(some: Images, rows: Tensor, others: Images, left: int, count: int) -> Tensor:
-    """MSE of each of the rows to `count` others from `left` on, but for the rounding of float32."""
-    mine = _scaled(some[rows.numpy()])
+def _distances(images: Images, rows: Tensor, others: Images, left: int, count: int) -> Tensor:
+    """Return the MSE of each of the rows to `count` others from `left` on, but for the rounding of float32."""
+    mine = _scaled(images[rows.numpy()])
     parts = []
     for start in range(left, left + count, _PAIRS):
         one, other = _factors(mine, _scaled(others[start : min(start + _PAIRS, left + count)]))
@@ -176,15 +180,15 @@ def _distances(some: Images, rows: Tensor, others: Images, left: int, count: int
 
 
 def _scaled(images: Images) -> Tensor:
-    """All values, N x values, scaled so that squared distances are means over the values."""
+    """Return all values, N x values, scaled so that squared distances are means over the values."""
     values = images.pixels.cpu().flatten(1)
     return values / values.shape[1] ** 0.5
 
 
-def _mse(some: Images, first: Tensor, others: Images, second: Tensor) -> Tensor:
+def _mse(images: Images, first: Tensor, others: Images, second: Tensor) -> Tensor:
     parts = []
     for start in range(0, len(first), _PAIRS):
         here = slice(start, start + _PAIRS)
-        difference = some[first[here].numpy()].pixels.cpu() - others[second[here].numpy()].pixels.cpu()
+        difference = images[first[here].numpy()].pixels.cpu() - others[second[here].numpy()].pixels.cpu()
         parts.append(difference.square().flatten(1).mean(1, dtype=torch.float64))
     return torch.cat(parts)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.sources.address import Request
-from recollect.sources.catalogue import Catalogue, Progress, Source, quiet
+from recollect.sources.address import Address
+from recollect.sources.base import Catalogue, Progress, Source, quiet
 from recollect.sources.decoding import decode, in_parallel, refuse, suffixes
 from recollect.sources.resize import to_square
 
@@ -24,17 +24,17 @@ class SkippedFiles(UserWarning):
     """Files that were left out because the caller chose bad=skip."""
 
 
-def open_(path: Path, request: Request) -> Catalogue:
-    """The image files under path; ids are paths inside the folder, the class is the folder a file lies in."""
-    bad = request.own["bad"]
+def list_images(path: Path, address: Address) -> Catalogue:
+    """List the image files under path; ids are paths inside the folder, the class is the folder a file lies in."""
+    bad = address.parameters["bad"]
     if bad not in ("refuse", "skip"):
         raise InputError(f"bad={bad} is unknown; it is refuse (the default) or skip.")
     names = _list(path)
     if bad == "skip":
-        names = _readable(path, names, request.size)
+        names = _readable(path, names, address.size)
     return Catalogue(
         ids=names,
-        read=lambda positions, progress: _read(path, [names[p] for p in positions], request.size, progress),
+        read=lambda positions, progress: _read(path, [names[p] for p in positions], address.size, progress),
         labels=[Path(name).parent.as_posix() for name in names],
     )
 
@@ -73,16 +73,16 @@ def _pixels(path: Path, name: str, size: int | None) -> np.ndarray:
 
 
 def _readable(path: Path, names: list[str], size: int | None) -> list[str]:
-    """The files that can be read; every one is decoded, so that a draw never meets a bad one."""
+    """Return the files that can be read; each is decoded, so that a draw never meets a bad one."""
 
     def check(number: int) -> None:
         _pixels(path, names[number], size)
 
     failures = dict(in_parallel(check, len(names), quiet))
     if failures:
-        told = "; ".join(str(error).rstrip(".") for error in list(failures.values())[:10])
+        reasons = "; ".join(str(error).rstrip(".") for error in list(failures.values())[:10])
         more = f"; and {len(failures) - 10} more" if len(failures) > 10 else ""
-        text = f"Left out {len(failures)} of {len(names)} files in {path}: {told}{more}."
+        text = f"Left out {len(failures)} of {len(names)} files in {path}: {reasons}{more}."
         warnings.warn(text, SkippedFiles, stacklevel=2)
     if len(failures) == len(names):
         raise InputError(f"None of the {len(names)} image files in {path} can be read.")
@@ -90,7 +90,7 @@ def _readable(path: Path, names: list[str], size: int | None) -> list[str]:
 
 
 def _read(path: Path, names: list[str], size: int | None, progress: Progress) -> Tensor:
-    """Decode on threads into one array, made when the first file has told the size."""
+    """Decode on threads into one array, whose size comes from the first file."""
     first = _first_shape(path, names, size)
     result = torch.empty((len(names), 3, *first), dtype=torch.uint8)
     into = result.numpy()
@@ -109,7 +109,7 @@ def _read(path: Path, names: list[str], size: int | None, progress: Progress) ->
 
 
 def _first_shape(path: Path, names: list[str], size: int | None) -> tuple[int, int]:
-    """Height and width of the first file that can be read; the others are told apart later."""
+    """Return height and width of the first file that can be read; the others are compared later."""
     if size is not None:
         return size, size
     for name in names:
@@ -122,25 +122,26 @@ def _first_shape(path: Path, names: list[str], size: int | None) -> tuple[int, i
 
 
 def _check_sizes(names: list[str], shapes: list[tuple[int, ...]]) -> None:
-    """Images of one set have one size."""
+    """Refuse images of different sizes."""
     sizes = Counter((shape[2], shape[1]) for shape in shapes)
     if len(sizes) == 1:
         return
     examples = {(shape[2], shape[1]): name for name, shape in zip(names, shapes, strict=True)}
-    told = ", ".join(f"{w}x{h} ({n} files, such as {examples[w, h]})" for (w, h), n in sizes.most_common(3))
+    listed = ", ".join(f"{w}x{h} ({n} files, such as {examples[w, h]})" for (w, h), n in sizes.most_common(3))
     smallest = min(min(one) for one in sizes)
     raise InputError(
-        f"The images differ in size: {told}{' and others' if len(sizes) > 3 else ''}. "
+        f"The images differ in size: {listed}{' and others' if len(sizes) > 3 else ''}. "
         f"Add size={min(64, smallest)} to cut each to its centred square and shrink it."
     )
 
 
 SOURCE = Source(
     name="folder",
-    about="a folder of your own images, with or without sub-folders; size=N cuts squares and shrinks them",
+    summary="a folder of your own images, with or without sub-folders; size=N cuts squares and shrinks them",
     example="folder:my/pictures?count=100&size=64&bad=skip",
-    open=open_,
+    open=list_images,
     path="a folder of image files",
-    own=("bad",),
+    parameters=("bad",),
     defaults={"bad": "refuse"},
+    order=50,
 )

@@ -10,14 +10,14 @@ _AT_ONCE = 256  # images turned to floats at a time
 
 
 def overlaps(side: int, size: int) -> np.ndarray:
-    """How much of pixel j of `side` lies in cell i of `size`, in units of 1/size pixel: whole numbers."""
+    """Return how much of pixel j of `side` lies in cell i of `size`, in units of 1/size pixel: whole numbers."""
     cells, pixels = np.arange(size)[:, None], np.arange(side)[None, :]
     end = np.minimum((cells + 1) * side, (pixels + 1) * size)
     return np.maximum(end - np.maximum(cells * side, pixels * size), 0).astype(np.float64)
 
 
 def to_square(values: np.ndarray, size: int) -> np.ndarray:
-    """The largest centred square of ... x H x W, averaged down to size x size; never enlarged."""
+    """Cut the largest centred square of ... x H x W and average it down to size x size; never enlarge it."""
     height, width = values.shape[-2:]
     side = min(height, width)
     if size > side:
@@ -28,7 +28,7 @@ def to_square(values: np.ndarray, size: int) -> np.ndarray:
 
 
 def to_squares(values: np.ndarray, size: int) -> np.ndarray:
-    """`to_square` for many images, N x C x H x W, a few at a time to spare memory."""
+    """Apply `to_square` to many images, N x C x H x W, a few at a time to spare memory."""
     result = np.empty((*values.shape[:2], size, size), values.dtype)
     for start in range(0, len(values), _AT_ONCE):
         result[start : start + _AT_ONCE] = to_square(values[start : start + _AT_ONCE], size)

@@ -16,7 +16,7 @@ from recollect.errors import InputError
 
 
 def load(data: bytes, name: str) -> Any:
-    """The content of a pickle, arrays included; `name` is for the error."""
+    """Return the content of a pickle, arrays included; `name` is for the error."""
     try:
         return _Strict(data).content()
     except _Refused as error:
@@ -47,14 +47,14 @@ class _Strict(pickle._Unpickler):  # type: ignore[name-defined, misc, unused-ign
         return self._built(self.load())
 
     def _built(self, value: Any) -> Any:
-        """The value with stand-ins replaced by arrays, where a batch has them: at the top or in a dict."""
+        """Replace stand-ins by arrays where a batch has them: at the top or in a dict."""
         if isinstance(value, dict):
             return {key: self._built(item) for key, item in value.items()}
         return _array(value.state) if isinstance(value, self.array_class) else value
 
 
 def _stand_ins() -> tuple[type, dict[tuple[str, str], Any]]:
-    """New ones for every pickle: a pickle can write to what it is handed."""
+    """Make new stand-ins for every pickle: a pickle can write to what it is given."""
 
     class Kind:
         code: Any = None
@@ -63,7 +63,7 @@ def _stand_ins() -> tuple[type, dict[tuple[str, str], Any]]:
             self.code = code
 
         def __setstate__(self, state: Any) -> None:
-            """Byte order and the like: of no meaning for single bytes."""
+            """Ignore byte order and the like, which single bytes do not have."""
 
     class Array:
         state: Any = None

@@ -1,4 +1,4 @@
-"""Which images of a catalogue a spelling asks for: seeded, balanced, train and control apart."""
+"""Which images of a catalogue a source address asks for: seeded, balanced, train and control apart."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.sources.address import Request
-from recollect.sources.catalogue import Catalogue
+from recollect.sources.address import Address
+from recollect.sources.base import Catalogue
 
 
 @dataclass(frozen=True)
@@ -25,27 +25,27 @@ class _Ranked:
     from_front: bool  # train is taken from the front, control from the back
 
 
-def draw(catalogue: Catalogue, request: Request) -> np.ndarray:
-    """The positions asked for. Train is taken from one end of a seeded order, control from the other.
+def draw(catalogue: Catalogue, address: Address) -> np.ndarray:
+    """Return the positions asked for: train from one end of a seeded order, control from the other.
 
     So sets of one seed nest (the first 20 of `count=40` are `count=20`), and a train and a control set share
     nothing as long as together they are no more than the whole.
     """
-    able = _able(catalogue, request.seed)
-    if not request.drawn:
-        return _all(able, request)
-    if catalogue.sides is not None:
-        able = able[np.asarray(catalogue.sides)[able] == request.part]
-    ranked = _rank(able, catalogue, request)
-    if request.per_class is None:
-        return _of_all(ranked, catalogue, request)
+    drawable = _drawable(catalogue, address.seed)
+    if not address.drawn:
+        return _all(drawable, address)
+    if catalogue.parts is not None:
+        drawable = drawable[np.asarray(catalogue.parts)[drawable] == address.part]
+    ranked = _rank(drawable, catalogue, address)
+    if address.per_class is None:
+        return _of_all(ranked, catalogue, address)
     if catalogue.labels is None:
-        raise InputError(f"{request.source} has no classes, so per-class means nothing here; use count.")
-    return _of_each_class(ranked, catalogue, request)
+        raise InputError(f"{address.source} has no classes, so per-class means nothing here; use count.")
+    return _of_each_class(ranked, catalogue, address)
 
 
 def seeded_keys(ids: Sequence[str], seed: int) -> np.ndarray:
-    """A number for each image, by which a draw is ordered.
+    """Return a number for each image, by which a draw is ordered.
 
     It comes from the image's id alone, so a draw depends neither on the order of files nor on a library's version.
     """
@@ -53,8 +53,8 @@ def seeded_keys(ids: Sequence[str], seed: int) -> np.ndarray:
     return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
 
 
-def _able(catalogue: Catalogue, seed: int) -> np.ndarray:
-    """Positions that may be drawn: one of each group, the first in the seeded order."""
+def _drawable(catalogue: Catalogue, seed: int) -> np.ndarray:
+    """Return positions that may be drawn: one of each group, the first in the seeded order."""
     if catalogue.groups is None:
         return np.arange(len(catalogue.ids))
     order = np.argsort(seeded_keys(catalogue.ids, seed), kind="stable")
@@ -62,51 +62,51 @@ def _able(catalogue: Catalogue, seed: int) -> np.ndarray:
     return np.sort(order[first])
 
 
-def _all(able: np.ndarray, request: Request) -> np.ndarray:
-    if request.part != "train":
+def _all(drawable: np.ndarray, address: Address) -> np.ndarray:
+    if address.part != "train":
         raise InputError(
-            f"{request.source} was asked for its control part but not for how many, and train without a number is "
-            f"all {len(able)} images; add count=N (at most {len(able) // 2}) or per-class=N to both."
+            f"{address.source} was asked for its control part but not for how many, and train without a number is "
+            f"all {len(drawable)} images; add count=N (at most {len(drawable) // 2}) or per-class=N to both."
         )
-    return able
+    return drawable
 
 
-def _rank(able: np.ndarray, catalogue: Catalogue, request: Request) -> _Ranked:
-    labels = np.zeros(len(able)) if catalogue.labels is None else np.asarray(catalogue.labels)[able]
+def _rank(drawable: np.ndarray, catalogue: Catalogue, address: Address) -> _Ranked:
+    labels = np.zeros(len(drawable)) if catalogue.labels is None else np.asarray(catalogue.labels)[drawable]
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    keys = seeded_keys([catalogue.ids[p] for p in able], request.seed)
+    keys = seeded_keys([catalogue.ids[p] for p in drawable], address.seed)
     order = np.lexsort((keys, classes))
-    ranks = np.empty(len(able), np.int64)
-    ranks[order] = np.arange(len(able)) - (np.cumsum(counts) - counts)[classes[order]]
-    from_front = catalogue.sides is not None or request.part == "train"
-    return _Ranked(able, keys, classes, ranks, counts[classes], from_front)
+    ranks = np.empty(len(drawable), np.int64)
+    ranks[order] = np.arange(len(drawable)) - (np.cumsum(counts) - counts)[classes[order]]
+    from_front = catalogue.parts is not None or address.part == "train"
+    return _Ranked(drawable, keys, classes, ranks, counts[classes], from_front)
 
 
-def _of_all(ranked: _Ranked, catalogue: Catalogue, request: Request) -> np.ndarray:
-    """`count` images: every class in proportion, or every class alike where the source keeps two sides."""
-    count, whole = request.count or 0, len(ranked.positions)
+def _of_all(ranked: _Ranked, catalogue: Catalogue, address: Address) -> np.ndarray:
+    """Draw `count` images: every class in proportion, or every class alike where the source keeps two parts."""
+    count, whole = address.count or 0, len(ranked.positions)
     room = whole if ranked.from_front else whole // 2
     if count > room:
         why = "" if ranked.from_front else f", so that train can have as many of the {whole}"
-        raise InputError(f"{request} asks for {count} images; it can have {room} at most{why}. Ask for fewer.")
+        raise InputError(f"{address} asks for {count} images; it can have {room} at most{why}. Ask for fewer.")
     # The half makes the order read the same from both ends: front and back hold the classes in the same shares.
-    share = ranked.ranks if catalogue.sides is not None else (ranked.ranks + 0.5) / ranked.sizes
+    share = ranked.ranks if catalogue.parts is not None else (ranked.ranks + 0.5) / ranked.sizes
     order = ranked.positions[np.lexsort((ranked.keys, share))]
     return order[:count] if ranked.from_front else order[::-1][:count]
 
 
-def _of_each_class(ranked: _Ranked, catalogue: Catalogue, request: Request) -> np.ndarray:
-    """The same number of every class, one of each in turn."""
-    number = request.per_class or 0
+def _of_each_class(ranked: _Ranked, catalogue: Catalogue, address: Address) -> np.ndarray:
+    """Draw the same number of every class, one of each in turn."""
+    number = address.per_class or 0
     room = ranked.sizes if ranked.from_front else ranked.sizes // 2
     if number > room.min():
         least = int(np.argmin(room))
         label = np.asarray(catalogue.labels)[ranked.positions[least]]
         why = "" if ranked.from_front else f", so {room[least]} at most for each of train and control"
         raise InputError(
-            f"{request} asks for {number} of each class, but class {label} has {ranked.sizes[least]}{why}. "
+            f"{address} asks for {number} of each class, but class {label} has {ranked.sizes[least]}{why}. "
             "Ask for fewer."
         )
-    place = ranked.ranks if ranked.from_front else ranked.sizes - 1 - ranked.ranks
-    order = np.lexsort((ranked.classes, place))
+    rank = ranked.ranks if ranked.from_front else ranked.sizes - 1 - ranked.ranks
+    order = np.lexsort((ranked.classes, rank))
     return ranked.positions[order[: number * len(np.unique(ranked.classes))]]

@@ -10,9 +10,9 @@ import numpy as np
 
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.sources.address import Request, parse
-from recollect.sources.catalogue import Progress
-from recollect.sources.load import SOURCES, load, open_catalogue, place_of, read
+from recollect.sources.address import Address, parse
+from recollect.sources.base import SOURCES, Progress
+from recollect.sources.load import load, location_of, open_catalogue, read
 
 _PARTS = ("train", "control")
 
@@ -29,7 +29,7 @@ class Split:
             raise InputError(f"Train images are {self.train.shape} (C, H, W) and control images {self.control.shape}.")
 
     def record(self) -> dict[str, Any]:
-        """What `reproduce` and `verify` need: plain values that can be written as JSON."""
+        """Return what `reproduce` and `verify` need: plain values that can be written as JSON."""
         return {part: _record(getattr(self, part)) for part in _PARTS}
 
     def verify(self, record: Mapping[str, Any]) -> None:
@@ -46,27 +46,27 @@ class Split:
 
 
 def split(train: str, control: str | None = None, *, progress: Progress | None = None) -> Split:
-    """The train set that a spelling stands for and its control set (by default the same with part=control)."""
-    request = parse(train, SOURCES)
-    other = replace(request, part="control") if control is None else parse(control, SOURCES)
-    same = _overlap(request, other)
-    if same and request.drawn and other.drawn and request.seed != other.seed:
+    """Load the train set of a source address and its control set (by default the same with part=control)."""
+    address = parse(train, SOURCES)
+    other = replace(address, part="control") if control is None else parse(control, SOURCES)
+    same = _overlap(address, other)
+    if same and address.drawn and other.drawn and address.seed != other.seed:
         raise InputError(
-            f"Train has seed {request.seed} and control {other.seed}; give both the same to keep them apart."
+            f"Train has seed {address.seed} and control {other.seed}; give both the same to keep them apart."
         )
-    made = Split(load(str(request), progress=progress), load(str(other), progress=progress))
+    made = Split(load(str(address), progress=progress), load(str(other), progress=progress))
     shared = set(made.train.ids) & set(made.control.ids) if same else set()
     if shared:
         raise InputError(
             f"{len(shared)} images, such as {min(shared)}, are in both {made.train.name} and {made.control.name}: "
-            + ("give control as part=control." if request.part == other.part else "ask for fewer of one.")
+            + ("give control as part=control." if address.part == other.part else "ask for fewer of one.")
         )
     return made
 
 
-def _overlap(one: Request, other: Request) -> bool:
-    """Whether both may read the same files: a source also finds its file from the folder that holds it."""
-    first, second = place_of(one).resolve(), place_of(other).resolve()
+def _overlap(one: Address, other: Address) -> bool:
+    """Return whether both may read the same files: a source also finds its file from the folder that holds it."""
+    first, second = location_of(one).resolve(), location_of(other).resolve()
     return one.source == other.source and (first.is_relative_to(second) or second.is_relative_to(first))
 
 
@@ -100,22 +100,22 @@ def _is_list(ids: object) -> bool:
 
 
 def _again(entry: Mapping[str, Any], source: str | None, progress: Progress | None) -> Images:
-    request = parse(entry["source"], SOURCES)
+    address = parse(entry["source"], SOURCES)
     if source is not None:
         moved = parse(source, SOURCES)
-        request = replace(request, source=moved.source, path=moved.path)
-    catalogue = open_catalogue(request)
-    places = {name: position for position, name in enumerate(catalogue.ids)}
-    missing = [name for name in entry["ids"] if name not in places]
+        address = replace(address, source=moved.source, path=moved.path)
+    catalogue = open_catalogue(address)
+    position_of = {name: position for position, name in enumerate(catalogue.ids)}
+    missing = [name for name in entry["ids"] if name not in position_of]
     if missing:
-        raise InputError(f"{len(missing)} images of the record are not in {request}, the first is {missing[0]!r}.")
-    return read(catalogue, np.array([places[name] for name in entry["ids"]]), request, progress)
+        raise InputError(f"{len(missing)} images of the record are not in {address}, the first is {missing[0]!r}.")
+    return read(catalogue, np.array([position_of[name] for name in entry["ids"]]), address, progress)
 
 
 def _difference(ids: tuple[str, ...], expected: Mapping[str, Any]) -> str:
-    """The first way in which two lists of ids differ, in words."""
+    """Say where two lists of ids first differ."""
     wanted = expected["ids"]
     if len(ids) != len(wanted):
         return f"{len(ids)} images instead of {len(wanted)}"
-    place = next(i for i, (a, b) in enumerate(zip(ids, wanted, strict=True)) if a != b)
-    return f"image {place} is {ids[place]!r} instead of {wanted[place]!r}"
+    position = next(i for i, (a, b) in enumerate(zip(ids, wanted, strict=True)) if a != b)
+    return f"image {position} is {ids[position]!r} instead of {wanted[position]!r}"

@@ -9,28 +9,29 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.sources.address import Request
-from recollect.sources.catalogue import Catalogue, Progress, Source
+from recollect.sources.address import Address
+from recollect.sources.base import Archive, Catalogue, Progress, Source
 
 TRAIN = "train_32x32.mat"
+_SERVER = "http://ufldl.stanford.edu/housenumbers"
 _MOST_CROPS = 1_000_000
 _LONGEST_NUMBER = 6  # digits of the longest house number in the set
 
 
-def open_(path: Path, _request: Request) -> Catalogue:
-    """The crops of one .mat file; crops of one photo overlap, so they form a group of which one is drawn."""
+def list_images(path: Path, _address: Address) -> Catalogue:
+    """List the crops of one .mat file; crops of one photo overlap, so they form a group of which one is drawn."""
     path = _find(path)
     values, digits = _load(path)
     photos = _photos(path, len(digits))
-    able = np.arange(len(digits))
+    drawable = np.arange(len(digits))
     if photos is None:
         # The file is in the order of the photos: crops this far apart cannot come from the same one.
-        able = able[::_LONGEST_NUMBER]
+        drawable = drawable[::_LONGEST_NUMBER]
     prefix = path.stem.split("_")[0]
     return Catalogue(
-        ids=[f"{prefix}/{crop}" for crop in able],
-        read=lambda positions, progress: _read(values, able[positions], progress),
-        labels=[str(digit) for digit in digits[able]],
+        ids=[f"{prefix}/{crop}" for crop in drawable],
+        read=lambda positions, progress: _read(values, drawable[positions], progress),
+        labels=[str(digit) for digit in digits[drawable]],
         groups=photos,
     )
 
@@ -43,7 +44,7 @@ def _find(path: Path) -> Path:
 
 
 def _load(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Crops as 32 x 32 x 3 x N bytes, and the digit of each."""
+    """Return crops as 32 x 32 x 3 x N bytes, and the digit of each."""
     try:
         import scipy.io
     except ImportError:
@@ -76,7 +77,7 @@ def _check(path: Path, shapes: dict[str, tuple[tuple[int, ...], str]]) -> None:
 
 
 def _photos(path: Path, crops: int) -> list[int] | None:
-    """The photo of each crop, where a text file beside the .mat says so."""
+    """Return the photo of each crop, if a text file beside the .mat names it."""
     file = path.with_name(path.stem.split("_")[0] + "_photo_ids.txt")
     if not file.is_file():
         return None
@@ -97,9 +98,13 @@ def _read(values: np.ndarray, crops: np.ndarray, progress: Progress) -> Tensor:
 
 SOURCE = Source(
     name="svhn",
-    about="SVHN, cropped house-number digits of 32x32, one of each photo",
+    summary="SVHN, cropped house-number digits of 32x32, one of each photo",
     example="svhn?count=50&seed=42",
-    open=open_,
+    open=list_images,
     path=f"the file {TRAIN} or its folder",
-    cached=True,
+    archives=(
+        Archive(f"{_SERVER}/train_32x32.mat", "e26dedcc434d2e4c54c9b2d4a06d8373", "svhn/train_32x32.mat", 182),
+        Archive(f"{_SERVER}/test_32x32.mat", "eb5a983be6a315427106f1b164d9cef3", "svhn/test_32x32.mat", 64),
+    ),
+    order=30,
 )

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.sources.address import Request
-from recollect.sources.catalogue import Catalogue, Progress, Source
+from recollect.sources.address import Address
+from recollect.sources.base import Archive, Catalogue, Progress, Source
 from recollect.sources.decoding import decode, in_parallel, refuse
 
 FOLDER, ARCHIVE = "tiny-imagenet-200", "tiny-imagenet-200.zip"
@@ -23,20 +23,20 @@ _ENTRY = re.compile(r"(?:.*/)?train/(n[0-9]{8})/images/(n[0-9]{8}_[0-9]+)\.JPEG"
 _MOST_BYTES = 1_000_000  # a file of the set has about 2,000; this bounds what a hostile zip can unfold to
 
 
-def open_(path: Path, _request: Request) -> Catalogue:
-    """The training images under path; ids are the official file names, such as n01443537_10."""
+def list_images(path: Path, _address: Address) -> Catalogue:
+    """List the training images under path; ids are the official file names, such as n01443537_10."""
     path = _find(path)
     names = _zip_names(path) if path.is_file() else _folder_names(path)
-    found = [(match[2], match[1], name) for name in names if (match := _ENTRY.fullmatch(name))]
-    if not found:
+    images = [(match[2], match[1], name) for name in names if (match := _ENTRY.fullmatch(name))]
+    if not images:
         raise InputError(f"{path} holds no Tiny ImageNet images; expected train/WNID/images/WNID_K.JPEG inside.")
-    found.sort()
-    ids, labels, names = map(list, zip(*found, strict=True))
+    images.sort()
+    ids, labels, names = map(list, zip(*images, strict=True))
     return Catalogue(ids, lambda positions, progress: _read(path, names, positions, progress), labels)
 
 
 def _find(path: Path) -> Path:
-    """The zip or the folder with train/ in it: path itself, or its official name inside path."""
+    """Find the zip or the folder with train/ in it: path itself, or its official name inside path."""
     if path.is_file() or (path / "train").is_dir():
         return path
     for candidate in (path / FOLDER, path / ARCHIVE):
@@ -76,7 +76,7 @@ def _read(path: Path, names: list[str], positions: np.ndarray, progress: Progres
 
 
 def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
-    """The content of one entry; zipfile never unfolds more than the size that was checked."""
+    """Return the content of one entry; zipfile never unfolds more than the size that was checked."""
     size = archive.getinfo(name).file_size
     if size > _MOST_BYTES:
         raise InputError(f"{name} claims {size:,} bytes; a file of Tiny ImageNet has about 2,000.")
@@ -95,12 +95,12 @@ def _decode(
     order = np.argsort(positions)
 
     def one(number: int) -> None:
-        place = order[number]
-        name = names[positions[place]]
+        row = order[number]
+        name = names[positions[row]]
         values = decode(content(name), name, ("JPEG",))
         if values.shape[1:] != (SIDE, SIDE):
             raise InputError(f"{name} is {values.shape[2]}x{values.shape[1]}; Tiny ImageNet has {SIDE}x{SIDE}.")
-        into[place] = values  # a grey image fills all three channels
+        into[row] = values  # a grey image fills all three channels
 
     refuse(in_parallel(one, len(positions), progress), len(positions), f"{path} is damaged: fetch it again.")
     return result
@@ -108,9 +108,12 @@ def _decode(
 
 SOURCE = Source(
     name="tiny-imagenet",
-    about="Tiny ImageNet, training images of 64x64 in 200 classes",
+    summary="Tiny ImageNet, training images of 64x64 in 200 classes",
     example="tiny-imagenet?per-class=3&seed=42",
-    open=open_,
+    open=list_images,
     path=f"the file {ARCHIVE} or the folder {FOLDER}",
-    cached=True,
+    archives=(
+        Archive("http://cs231n.stanford.edu/tiny-imagenet-200.zip", "90528d7ca1a48142e341f4ef8d21d0de", ARCHIVE, 248),
+    ),
+    order=40,
 )

@@ -1,4 +1,4 @@
-"""The loss curve of a run on disk: a table always, a drawing where matplotlib is installed."""
+"""Write the loss curve of a run: a table always, a chart if matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
-from recollect.checkpoints import writing
+from recollect.records import atomically
 from recollect.training.monitor import Point
 
-TABLE, DRAWING = "loss.csv", "loss.svg"
+TABLE, CHART = "loss.csv", "loss.svg"
 
 
 def write_curve(folder: Path, history: Sequence[Point]) -> None:
-    """One row a window: seconds, steps, loss, averaged, rate."""
-    rows = [[field.name for field in fields(Point)], *([repr(value) for value in astuple(p)] for p in history)]
-    with writing(folder / TABLE) as file:
+    """Write one row for each window: seconds, steps, loss, averaged, rate."""
+    header = [field.name for field in fields(Point)]
+    rows = [header, *([repr(value) for value in astuple(point)] for point in history)]
+    with atomically(folder / TABLE) as file:
         file.write_text("".join(",".join(row) + "\n" for row in rows))
 
 
 def draw_curve(folder: Path, history: Sequence[Point], milestones: Sequence[float] = ()) -> Path | None:
-    """Loss against steps, both on scales of decades; None where there is nothing to draw, or nothing to draw with."""
+    """Draw loss against steps on logarithmic axes; None without matplotlib or with fewer than two points."""
     try:
-        from matplotlib.figure import Figure  # without pyplot: no window, no state left behind
+        from matplotlib.figure import Figure  # pyplot would keep global state
     except ImportError:
         return None
     points = [p for p in history if 0 < p.loss < math.inf and 0 < p.averaged < math.inf]
@@ -37,6 +38,6 @@ def draw_curve(folder: Path, history: Sequence[Point], milestones: Sequence[floa
     for milestone in milestones:
         axes.axhline(milestone, color="#c8503c", linewidth=0.6, linestyle=":")
     axes.legend(frameon=False)
-    with writing(folder / DRAWING) as file:
-        figure.savefig(file, format="svg", metadata={"Date": None})  # no date: the same run, the same file
-    return folder / DRAWING
+    with atomically(folder / CHART) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})  # the same run gives the same file
+    return folder / CHART

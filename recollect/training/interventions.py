@@ -1,65 +1,60 @@
-"""What is done about a run that is not well: a lower rate, back to good weights, or other weights."""
+"""Intervene in a run that goes wrong: cut the learning rate, go back to good weights, or start from other weights."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from recollect.networks import SHRINK, initialise
-from recollect.training.monitor import CUT, LOWEST_RATE, Point, Verdict
+from recollect.networks import initialise
+from recollect.training.monitor import Point, Verdict
+from recollect.training.state import RunState
 
-if TYPE_CHECKING:
-    from recollect.training.loop import Run
+RATE_CUT = 0.5
+USABLE_AVERAGE = 3.0  # an average this many times worse than the best weights is not used
+LOWEST_RATE = 1e-9  # below this a step no longer changes float32 weights
 
-FAR = 3.0  # an average this many times worse than the best weights is not gone back to
 
-
-def react(run: Run, verdict: Verdict, point: Point) -> None:
-    """Act on what was seen, and say so; a rate that falls by itself needs no cut on a plateau."""
-    if verdict is Verdict.FINE or (verdict is Verdict.PLATEAU and run.fall.length):
+def intervene(state: RunState, verdict: Verdict, point: Point) -> None:
+    """Act on a verdict and log it; an annealed rate needs no cut on a plateau."""
+    if verdict is Verdict.FINE or (verdict is Verdict.PLATEAU and state.annealing.length):
         return
     if verdict is Verdict.COLLAPSED:
-        start_again(run, point)
+        restart_from_other_weights(state, point)
     else:
-        cut_rate(run, verdict, point)
-    run.watch.acted(point.steps)
+        cut_rate(state, verdict, point)
+    state.monitor.intervened(point.steps)
 
 
-def restarted_from(run: Run) -> dict[str, float] | None:
-    """The seed and scale of the weights that it last started again from, if it ever did."""
-    if not run.tries:
-        return None
-    return {"seed": run.recipe.seed + run.tries, "scale": 1.0 if run.tries % 2 else SHRINK, "restarts": run.tries}
-
-
-def start_again(run: Run, point: Point) -> None:
-    run.tries += 1
-    start = restarted_from(run)
-    assert start is not None
-    initialise(run.network, int(start["seed"]), start["scale"])
-    run.top_rate *= 1.0 if run.tries % 2 else CUT  # cuts made before stay made
-    run.stepper.restart(run.top_rate)
-    run.fall = replace(run.fall, begin=run.steps)
-    run.say(
+def restart_from_other_weights(state: RunState, point: Point) -> None:
+    """Draw new initial weights: at full scale first, then at the usual scale and half the rate, in turn."""
+    state.restarts += 1
+    initial = state.restarted_from
+    assert initial is not None
+    initialise(state.network, int(initial["seed"]), initial["scale"])
+    if state.restarts % 2 == 0:
+        state.peak_rate *= RATE_CUT
+    state.stepper.restart(state.peak_rate)
+    state.annealing = replace(state.annealing, start=state.steps)
+    state.note(
         f"the output collapsed: hardly better than a constant one ({point.best:.1e}); "
-        f"started again from other weights (seed {start['seed']}), rate {run.top_rate:.1e}"
+        f"started again from other weights (seed {initial['seed']}), rate {state.peak_rate:.1e}"
     )
 
 
-def cut_rate(run: Run, verdict: Verdict, point: Point) -> None:
-    run.top_rate *= CUT
-    to_average = verdict is Verdict.PLATEAU and point.averaged <= FAR * run.best_loss
-    if to_average:
-        run.stepper.set_weights(run.stepper.average)
+def cut_rate(state: RunState, verdict: Verdict, point: Point) -> None:
+    """Halve the rate and go back to the average on a plateau, or else to the best weights."""
+    state.peak_rate *= RATE_CUT
+    if verdict is Verdict.PLATEAU and point.averaged <= USABLE_AVERAGE * state.best.loss:
+        state.stepper.set_weights(state.stepper.average)
+        source = "averaged"
     else:
-        run.stepper.set_weights(run.best_weights)
-        run.stepper.restart(run.top_rate)
-    to = "the averaged" if to_average else "the best"
-    run.say(f"{verdict.value} at {point.loss:.1e}: back to {to} weights, rate cut to {run.top_rate:.1e}")
+        state.stepper.set_weights(state.best.weights)
+        state.stepper.restart(state.peak_rate)
+        source = "best"
+    state.note(f"{verdict.value} at {point.loss:.1e}: back to the {source} weights, rate cut to {state.peak_rate:.1e}")
 
 
-def too_slow(run: Run) -> str | None:
-    """A rate cut over and over ends somewhere: better said than gone on with for ever."""
-    if run.top_rate > min(LOWEST_RATE, 1e-3 * run.recipe.rate):
+def rate_exhausted(state: RunState) -> str | None:
+    """Say that a run stops because its rate was cut too often; None while it was not."""
+    if state.peak_rate > min(LOWEST_RATE, 1e-3 * state.recipe.rate):
         return None
-    return f"stopped at a rate of {run.top_rate:.0e}, too small to change float32 weights,"
+    return f"stopped at a rate of {state.peak_rate:.0e}, too small to change float32 weights,"

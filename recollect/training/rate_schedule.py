@@ -1,77 +1,94 @@
-"""How the rate falls where it does not stay (along a cosine or a line, again and longer if need be), and how many steps
-the weights are averaged over meanwhile."""
+"""The learning rate schedule: annealing with warm restarts, and how many steps the weights are averaged over."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from recollect.training.monitor import Limits, Point, seconds_to
 
-FLOOR = 1e-3  # share of the rate that is left at the end of a fall
-OF_BEHIND, OF_LEFT = 1 / 20, 1 / 50  # shares of the steps behind, and of those left of a fall, to average over
-SHORTEST = 8
-OF_RATE = 1.4  # power of a falling rate that the best loss goes by: 2 for the moving weights, 1 to 1.6 for an average
+Shape = Literal["cosine", "linear"]
+
+FINAL_FACTOR = 1e-3  # of the peak rate, at the end of annealing
+SHARE_OF_PAST, SHARE_OF_LEFT = 1 / 20, 1 / 50  # of the steps taken, and of those left of annealing, to average over
+SHORTEST_AVERAGE = 8  # steps
+LOSS_POWER = 1.4  # of an annealed rate, that the best loss follows: 2 for the weights, 1 to 1.6 for their average
 
 
 @dataclass(frozen=True)
-class Fall:
-    """One fall of the rate, over `length` steps from step `begin` on; without a length the rate stays."""
+class Annealing:
+    """Lowers the learning rate over `length` steps from step `start`; without a length the rate stays constant."""
 
     length: int | None
-    begin: int = 0
-    straight: bool = False
+    start: int = 0
+    shape: Shape = "cosine"
     power: float = 1.0
 
-    def share(self, steps: int, seconds: float, limits: Limits) -> float:
-        """What is left of the rate here. A limit that comes before the end of the fall hastens it: the last decades
-        of a loss come while the rate falls."""
+    def factor(self, steps: int, seconds: float, limits: Limits) -> float:
+        """Return what to multiply the peak rate by.
+
+        A limit before the end of annealing speeds it up, because the loss falls most at low rates.
+        """
         if self.length is None:
             return 1.0
-        gone = min(1.0, max((steps - self.begin) / self.length, limits.used(seconds, steps)))
-        return max(FLOOR, (1 - gone if self.straight else 0.5 * (1 + math.cos(math.pi * gone))) ** self.power)
+        progress = min(1.0, max((steps - self.start) / self.length, limits.share_used(seconds, steps)))
+        return max(FINAL_FACTOR, self._curve(progress) ** self.power)
 
     def seconds_to(self, loss: float, now: Point, limits: Limits) -> float | None:
-        """Time left to a loss within this fall, if it goes as a power of the rate."""
-        share = self.share(now.steps, now.seconds, limits)
+        """Estimate the time to a loss within this annealing, if it follows a power of the rate; None if unknown."""
         if self.length is None or not 0 < now.best < math.inf:
             return None
-        wanted = share * (loss / now.best) ** (1 / OF_RATE)
-        if wanted >= share or wanted <= FLOOR:
-            return 0.0 if wanted >= share else None
-        wanted **= 1 / self.power
-        gone = 1 - wanted if self.straight else math.acos(2 * wanted - 1) / math.pi
-        steps = min(self.begin + gone * self.length, gone * limits.steps)
-        return max(0.0, min((steps - now.steps) * now.seconds / now.steps, gone * limits.seconds - now.seconds))
+        factor = self.factor(now.steps, now.seconds, limits)
+        factor_needed = factor * (loss / now.best) ** (1 / LOSS_POWER)
+        if factor_needed >= factor:
+            return 0.0
+        if factor_needed <= FINAL_FACTOR:
+            return None
+        progress = self._inverse_curve(factor_needed ** (1 / self.power))
+        steps = min(self.start + progress * self.length, progress * limits.steps)
+        by_steps = (steps - now.steps) * now.seconds / now.steps
+        return max(0.0, min(by_steps, progress * limits.seconds - now.seconds))
 
-    def left(self, steps: int, seconds: float, limits: Limits) -> float:
-        """Steps to the end of the fall, or to a limit that comes before it."""
+    def steps_left(self, steps: int, seconds: float, limits: Limits) -> float:
+        """Return the steps to the end of annealing, or to a limit before it."""
         if self.length is None:
             return math.inf
-        return max(0.0, min(self.begin + self.length - steps, limits.ahead(steps, seconds, steps)))
+        return max(0.0, min(self.start + self.length - steps, limits.remaining(steps, seconds, steps)))
 
-    def over(self, steps: int) -> bool:
-        return self.length is not None and steps >= self.begin + self.length
+    def finished(self, steps: int) -> bool:
+        return self.length is not None and steps >= self.start + self.length
 
-    def again(self, steps: int) -> Fall:
-        """The next one, twice as long, when this one did not get there."""
-        return replace(self, length=self.length and 2 * self.length, begin=steps)
+    def restarted(self, steps: int) -> Annealing:
+        """Return the next annealing after a warm restart, twice as long."""
+        return replace(self, length=self.length and 2 * self.length, start=steps)
+
+    def _curve(self, progress: float) -> float:
+        if self.shape == "linear":
+            return 1 - progress
+        return 0.5 * (1 + math.cos(math.pi * progress))
+
+    def _inverse_curve(self, value: float) -> float:
+        if self.shape == "linear":
+            return 1 - value
+        return math.acos(2 * value - 1) / math.pi
 
 
-def time_left(fall: Fall, history: list[Point], loss: float, limits: Limits) -> float | None:
-    """Seconds to a loss: as the run went on so far or as its rate falls, whichever is sooner. Early in a fall the first
-    tells, then the second; once it is over, or beyond a limit, nothing does."""
+def time_left(annealing: Annealing, history: list[Point], loss: float, limits: Limits) -> float | None:
+    """Estimate the seconds to a loss: by the curve so far or by the annealing, whichever is sooner; None if unknown."""
     now = history[-1]
-    if fall.over(now.steps):
+    if annealing.finished(now.steps):
         return None
-    found = (seconds_to(history, loss), fall.seconds_to(loss, now, limits))
-    until_limit = limits.ahead(now.seconds, now.seconds, now.steps)
-    return min((seconds for seconds in found if seconds is not None and seconds <= until_limit), default=None)
+    estimates = (seconds_to(history, loss), annealing.seconds_to(loss, now, limits))
+    until_limit = limits.remaining(now.seconds, now.seconds, now.steps)
+    return min((seconds for seconds in estimates if seconds is not None and seconds <= until_limit), default=None)
 
 
-def averaged_over(first: int, behind: int, left: float) -> int:
-    """How many steps the average of the weights reaches back: more as the run goes on, which takes out more of a rate's
-    noise, and fewer towards the end of a fall, where the weights of a while ago are worse ones. In powers of two of the
-    first, since another number takes another CUDA graph."""
-    wanted = min(max(first, OF_BEHIND * behind), max(SHORTEST, OF_LEFT * left))
-    return max(1, math.floor(first * 2.0 ** math.floor(math.log2(wanted / first))))
+def average_horizon(first: int, steps: int, steps_left: float) -> int:
+    """Return how many steps to average the weights over.
+
+    A longer average removes more of the rate's noise as the run continues. Towards the end of annealing it is shorter,
+    because older weights are worse. The number is `first` times a power of two: each new one needs a new CUDA graph.
+    """
+    horizon = min(max(first, SHARE_OF_PAST * steps), max(SHORTEST_AVERAGE, SHARE_OF_LEFT * steps_left))
+    return max(1, math.floor(first * 2.0 ** math.floor(math.log2(horizon / first))))

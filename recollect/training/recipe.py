@@ -1,107 +1,129 @@
-"""How a network is trained: the settings, with defaults by kind of network and none by experiment."""
+"""The settings of a training run, with defaults by kind of network and none by experiment."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from torch import nn
 
 from recollect.errors import InputError
-from recollect.training.optimizers import newton_schulz_steps
+from recollect.training.optimizers import newton_schulz_steps_for
+from recollect.training.rate_schedule import Shape
 
-LATER = {  # settings that runs from before them do not name
-    "decay": 0.0, "straight": False, "fall_power": 1.0, "newton_schulz": None,
-}  # fmt: skip
+OPTIMIZERS = ("adam", "muon")
+HIGHEST_ADAM_RATE = 1e-3
 ADAM_RATE_TIMES_WIDTH = 0.4
-TIMES_CHANNELS = 2  # the width that most channels count as
+WIDTH_PER_CHANNEL = 2  # a convolutional network counts as this many times as wide as its most channels
+AT_LEAST_ONE = {
+    "newton_schulz_steps": "Muon takes at least one Newton-Schulz step",
+    "average_steps": "The weights are averaged over at least one step",
+    "anneal_steps": "The learning rate is annealed over at least one step",
+    "batch": "A batch has at least one image",
+}
 
 
-class Kind(NamedTuple):
+class Defaults(NamedTuple):
     """What suits a kind of network."""
 
+    optimizer: str
     muon_rate: float
-    muon_decay: float  # bounds the weights, and with them the Jacobian: memory that recovery can reach
-    fall: int | None  # steps over which the rate falls; twice as many each time it was not enough
-    batch: int  # of sets with more images than `at_once`; smaller ones leave noise
-    at_once: int
-    newton_schulz: int | None = None  # steps at least; None: as many as a matrix needs by its width
-    fall_power: float = 1.0
+    muon_weight_decay: float  # bounds the weights, and with them the Jacobian, so that recovery reaches the images
+    batch: int  # for sets of more images than `whole_set`; smaller batches leave noise
+    whole_set: int
+    anneal_steps: int | None = None
+    anneal_shape: Shape = "cosine"
+    anneal_power: float = 1.0
+    newton_schulz_steps: int | None = None  # at least; None: as many as a matrix needs by its width
+    solve_below: float | None = 1e-5
 
 
-CONVOLUTIONAL = Kind(muon_rate=0.02, muon_decay=0.2, fall=60_000, batch=128, at_once=256, fall_power=2.0)
-FEW = Kind(muon_rate=0.01, muon_decay=0.15, fall=None, batch=12_500, at_once=12_500)  # fully connected
-MANY = Kind(  # more images than the width
-    muon_rate=0.03, muon_decay=0.15, fall=900, batch=12_500, at_once=12_500, newton_schulz=7
+CONVOLUTIONAL = Defaults(
+    "muon", muon_rate=0.02, muon_weight_decay=0.2, batch=128, whole_set=256, anneal_steps=60_000, anneal_power=2.0
+)
+FULLY_CONNECTED = Defaults("adam", muon_rate=0.01, muon_weight_decay=0.15, batch=12_500, whole_set=12_500)
+MANY_IMAGES = Defaults(  # fully connected, with more images than the width
+    "muon", muon_rate=0.03, muon_weight_decay=0.15, batch=12_500, whole_set=12_500, anneal_steps=900,
+    anneal_shape="linear", newton_schulz_steps=7,
+    solve_below=None,  # solving a wide last layer would forget the images
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The settings of a training run; all of them end up in the checkpoint."""
+    """The settings of a training run; checkpoints hold all of them."""
 
     optimizer: str = "adam"  # or "muon"
-    rate: float = 1e-3
+    rate: float = 1e-3  # learning rate, at its peak
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
-    decay: float = 0.0  # share of every weight matrix that a step takes away, per rate
-    newton_schulz: int | None = None  # Muon's steps; None: by the width of a matrix
-    average: int = 100  # steps that the weights are averaged over at first (`averaged_over`): removes a rate's noise
+    weight_decay: float = 0.0  # decoupled: each step takes this share times the rate off every weight matrix
+    newton_schulz_steps: int | None = None  # of Muon; None: by the width of a matrix
+    average_steps: int = 100  # that the weights are averaged over at first (`average_horizon`)
     batch: int | None = None  # None: all images at every step
-    fall: int | None = None  # steps over which the rate falls to nothing; None: it stays, and is cut on plateaus
-    straight: bool = False  # the rate falls along a line, not along a cosine
-    fall_power: float = 1.0  # of that line or cosine: above 1 more of a fall is spent at low rates
+    anneal_steps: int | None = None  # None: the rate is constant, and cut on plateaus
+    anneal_shape: Shape = "cosine"  # or "linear"
+    anneal_power: float = 1.0  # of the cosine or line; above 1 more steps run at low rates
     tf32_until: float = 3e-5  # on a GPU, above this loss the forward pass runs in TF32; the backward pass always does
-    finish_from: float | None = 1e-5  # below this loss a linear last layer is solved exactly; None: never
+    solve_below: float | None = 1e-5  # below this loss a linear last layer is solved by least squares; None: never
     seed: int = 42
 
     @classmethod
     def for_network(cls, network: nn.Module, images: int = 1, optimizer: str | None = None, seed: int = 42) -> Recipe:
-        """The defaults by kind of network: Muon at a falling rate for convolutional ones, whose last decades are badly
-        conditioned, and for more images than a layer has features; Adam for the others, lower the wider they are.
-        Batches only for sets too large for one."""
-        hidden = [m.out_features for m in network.modules() if isinstance(m, nn.Linear)][:-1]
-        channels = [m.out_channels for m in network.modules() if isinstance(m, nn.Conv2d)]
-        convolutional = bool(channels)
-        width = TIMES_CHANNELS * max(channels) if convolutional else min(hidden, default=1024)
-        kind = CONVOLUTIONAL if convolutional else MANY if images > width else FEW
-        optimizer = optimizer or ("adam" if kind is FEW else "muon")
-        by_muon = optimizer == "muon"
+        """Return the defaults for a kind of network and a number of images.
+
+        Convolutional networks and sets of more images than the width get Muon with an annealed rate. Other networks
+        get Adam at a rate that is lower the wider they are. Only sets too large for one step are split into batches.
+        """
+        width = _width(network)
+        defaults = _defaults_for(network, images, width)
+        optimizer = optimizer or defaults.optimizer
+        settings: dict[str, Any] = {"rate": min(HIGHEST_ADAM_RATE, ADAM_RATE_TIMES_WIDTH / width)}
+        if optimizer == "muon":
+            settings = {"rate": defaults.muon_rate, "weight_decay": defaults.muon_weight_decay}
+            if defaults.newton_schulz_steps:
+                needed = newton_schulz_steps_for(width)
+                settings["newton_schulz_steps"] = max(defaults.newton_schulz_steps, needed)
+        if images > defaults.whole_set:
+            settings["batch"] = defaults.batch
         return cls(
-            optimizer=optimizer,
-            rate=kind.muon_rate if by_muon else min(1e-3, ADAM_RATE_TIMES_WIDTH / width),
-            decay=kind.muon_decay if by_muon else 0.0,
-            newton_schulz=max(kind.newton_schulz, newton_schulz_steps(width))
-            if by_muon and kind.newton_schulz
-            else None,
-            batch=kind.batch if images > kind.at_once else None,
-            fall=kind.fall,
-            straight=kind is MANY,
-            fall_power=kind.fall_power,
-            finish_from=None if kind is MANY else cls.finish_from,  # a wide last layer would forget what it holds
-            seed=seed,
-        )
+            optimizer, anneal_steps=defaults.anneal_steps, anneal_shape=defaults.anneal_shape,
+            anneal_power=defaults.anneal_power, solve_below=defaults.solve_below, seed=seed, **settings,
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
-        if self.optimizer not in ("adam", "muon"):
+        if self.optimizer not in OPTIMIZERS:
             raise InputError(f"There is no optimizer {self.optimizer!r}; choose adam or muon.")
         if not 0 < self.rate < math.inf:
             raise InputError(f"The learning rate must be positive, got {self.rate}.")
-        if not 0 <= self.decay * self.rate < 1:
-            raise InputError(f"The decay must be zero or more and below 1 / rate, got {self.decay}.")
+        if not 0 <= self.weight_decay * self.rate < 1:
+            raise InputError(f"The weight decay must be zero or more and below 1 / rate, got {self.weight_decay}.")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InputError(f"Adam's betas are two numbers from 0 to below 1, got {self.betas}.")
-        if self.newton_schulz is not None and self.newton_schulz < 1:
-            raise InputError(f"Muon takes at least one Newton-Schulz step, got {self.newton_schulz}.")
-        if self.average < 1:
-            raise InputError(f"The weights are averaged over at least one step, got {self.average}.")
-        if self.fall is not None and self.fall < 1:
-            raise InputError(f"The rate falls over at least one step, got {self.fall}.")
-        if not 0 < self.fall_power < math.inf:
-            raise InputError(f"The power of a fall must be positive, got {self.fall_power}.")
-        if self.batch is not None and self.batch < 1:
-            raise InputError(f"A batch has at least one image, got {self.batch}.")
+        if self.anneal_shape not in get_args(Shape):
+            raise InputError(f"The rate is annealed along a cosine or linear curve, got {self.anneal_shape!r}.")
+        if not 0 < self.anneal_power < math.inf:
+            raise InputError(f"The power of the annealing must be positive, got {self.anneal_power}.")
+        for name, rule in AT_LEAST_ONE.items():
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{rule}, got {value}.")
 
     def record(self) -> dict[str, Any]:
-        """All settings; later ones where they are used, so that runs from before them can still be gone on with."""
-        return {name: value for name, value in asdict(self).items() if name not in LATER or value != LATER[name]}
+        """Return all settings by name."""
+        return asdict(self)
+
+
+def _width(network: nn.Module) -> int:
+    """Return the width that learning rates go by: of the narrowest hidden layer, or by the most channels."""
+    channels = [m.out_channels for m in network.modules() if isinstance(m, nn.Conv2d)]
+    if channels:
+        return WIDTH_PER_CHANNEL * max(channels)
+    hidden = [m.out_features for m in network.modules() if isinstance(m, nn.Linear)][:-1]
+    return min(hidden, default=1024)
+
+
+def _defaults_for(network: nn.Module, images: int, width: int) -> Defaults:
+    if any(isinstance(m, nn.Conv2d) for m in network.modules()):
+        return CONVOLUTIONAL
+    return MANY_IMAGES if images > width else FULLY_CONNECTED

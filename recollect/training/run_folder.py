@@ -1,96 +1,123 @@
-"""What a run leaves in its folder: its state now and then, a checkpoint at each milestone, the loss curve."""
+"""The folder of a run: its state, a checkpoint at each milestone, the loss curve and the log."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from recollect.checkpoints import save_checkpoint, writing
-from recollect.records import provenance
-from recollect.training.curve import draw_curve, write_curve
-from recollect.training.interventions import restarted_from
-from recollect.training.outcome import BEST, LOG, Milestone, milestone_path, milestones_in, spell
-from recollect.training.state import SavedRun, identity, load_run, save_run
+from recollect.checkpoints import load_checkpoint_about, save_checkpoint
+from recollect.errors import InputError
+from recollect.records import atomically, provenance
+from recollect.training.curve import CHART, TABLE, draw_curve, write_curve
+from recollect.training.outcome import Milestone, format_loss
+from recollect.training.saved_state import FILE, SavedState, load_state, save_state
+from recollect.training.state import RunState
 
-if TYPE_CHECKING:
-    from recollect.training.loop import Run
+BEST = "best.safetensors"  # of a run that stopped before its last milestone
+LOG = "log.txt"
+MILESTONES = "loss-*.safetensors"
+SAVE_SECONDS = 15.0  # between two saved states at least
+SAVE_SHARE = 0.05  # of the time that saving takes at most
+DISK_SPEED = 5e8  # bytes a second, to estimate how long the first state takes
 
-SAVE_SECONDS = 15.0  # between two states at least
-SAVE_SHARE = 0.05  # of the time goes into writing at most
-DISK = 5e8  # bytes a second, to guess what the first state will take
 
+class RunFolder:
+    """Writes the files of a run and reads those of an earlier one; does nothing without a folder."""
 
-class Keeper:
-    """Writes for a run and reads what an earlier one left; without a folder it does nothing."""
+    def __init__(self, folder: Path | None, clock: Callable[[], float], state_bytes: int = 0) -> None:
+        self.folder, self._clock = folder, clock
+        self._next_save = clock() + _save_interval(state_bytes / DISK_SPEED)
 
-    def __init__(self, folder: Path | None, state_bytes: int) -> None:
-        self.folder = folder
-        self._next_save = time.monotonic() + _pause(state_bytes / DISK)
-
-    def resume(self, run: Run) -> list[Milestone]:
-        """Put the run where the state in the folder was, or claim the folder; milestones on disk there stay reached."""
+    def resume(self, state: RunState) -> None:
+        """Continue from the state and milestones in the folder, or claim the folder for this run."""
         if self.folder is None:
-            return []
-        if saved := load_run(self.folder, run.images.device):
-            saved.restore(run)
-            run.say("resumed")
-        milestones = milestones_in(self.folder, identity(run))
-        for m in milestones:
-            if m.steps > run.steps:
-                run.say(f"reached {spell(m.wanted)} before it was interrupted, at step {m.steps}")
+            return
+        _remove_unfinished_files(self.folder)
+        saved = load_state(self.folder, state.images.device)
+        if saved:
+            saved.restore(state, self.folder)
+            state.note("resumed")
+        state.milestones = find_milestones(self.folder, state.identity())
+        for milestone in state.milestones:
+            if milestone.steps > state.steps:
+                wanted = format_loss(milestone.wanted)
+                state.note(f"reached {wanted} before it was interrupted, at step {milestone.steps}")
         if not saved:
-            save_run(self.folder, SavedRun.start(run))  # also finds out now whether the folder can be written
-        return milestones
+            save_state(self.folder, SavedState.claim(state))  # shows now whether the folder is writable
 
-    def milestone(self, run: Run, loss: float, wanted: float, finish: str | None) -> Path | None:
-        """A checkpoint of the network as it stands."""
+    def save_milestone(self, state: RunState, loss: float, wanted: float, solved: str | None) -> Path | None:
+        """Write a checkpoint of the network as it is; returns its path."""
         if self.folder is None:
             return None
         path = milestone_path(self.folder, wanted)
-        save_checkpoint(path, run.network, _about(run, loss, wanted, finish))
+        save_checkpoint(path, state.network, _metadata(state, loss, wanted, solved))
         return path
 
-    def best(self, run: Run, loss: float, reached: bool) -> None:
-        """The network as it stands, where the last milestone was not reached; where it was, its checkpoint is there."""
+    def save_best(self, state: RunState, loss: float, reached: bool) -> None:
+        """Write the network as it is, unless the checkpoint of the last milestone holds it."""
         if self.folder is None:
             return
         if reached:
             (self.folder / BEST).unlink(missing_ok=True)
         else:
-            save_checkpoint(self.folder / BEST, run.network, _about(run, loss, None, None))
+            save_checkpoint(self.folder / BEST, state.network, _metadata(state, loss, None, None))
 
-    def save_if_due(self, run: Run) -> None:
-        if time.monotonic() > self._next_save:
-            self.save(run)
+    @property
+    def save_is_due(self) -> bool:
+        return self._clock() > self._next_save
 
-    def save(self, run: Run) -> None:
+    def save(self, state: RunState) -> None:
+        """Write the state, the table of the loss curve and the log."""
         if self.folder is None:
             return
-        before = time.monotonic()
-        save_run(self.folder, SavedRun.of(run))
-        write_curve(self.folder, run.watch.history)
-        with writing(self.folder / LOG) as file:
-            file.write_text("".join(f"{line}\n" for line in run.log))
-        now = time.monotonic()
-        self._next_save = now + _pause(now - before)
+        started = self._clock()
+        save_state(self.folder, SavedState.of(state))
+        write_curve(self.folder, state.monitor.history)
+        with atomically(self.folder / LOG) as file:
+            file.write_text("".join(f"{line}\n" for line in state.log))
+        finished = self._clock()
+        self._next_save = finished + _save_interval(finished - started)
 
-    def draw(self, run: Run) -> None:
+    def draw(self, state: RunState) -> None:
+        """Draw the loss curve."""
         if self.folder:
-            draw_curve(self.folder, run.watch.history, [m.wanted for m in run.milestones])
+            draw_curve(self.folder, state.monitor.history, [m.wanted for m in state.milestones])
 
 
-def _pause(writing: float) -> float:
-    """Seconds between two states that each take `writing`."""
+def milestone_path(folder: Path, wanted: float) -> Path:
+    return folder / MILESTONES.replace("*", format_loss(wanted))
+
+
+def find_milestones(folder: Path, identity: dict[str, Any]) -> list[Milestone]:
+    """Read the milestones in a folder, highest loss first; refuse those of another run."""
+    milestones = []
+    for path in folder.glob(MILESTONES):
+        about = load_checkpoint_about(path)
+        if any(about.get(name) != identity[name] for name in ("network", "recipe", "data_hash")):
+            raise InputError(f"{path} is of another network, recipe or training set; choose another folder.")
+        milestones.append(Milestone(about["milestone"], about["loss"], about["steps"], about["seconds"], path))
+    return sorted(milestones, key=lambda milestone: milestone.wanted, reverse=True)
+
+
+def _remove_unfinished_files(folder: Path) -> None:
+    """Remove the temporary files of a run that was killed while it wrote."""
+    for name in (FILE, TABLE, CHART, LOG, BEST, MILESTONES):
+        for leftover in folder.glob(f".{name}.*"):
+            leftover.unlink(missing_ok=True)
+
+
+def _save_interval(writing: float) -> float:
+    """Return the seconds between two saved states that each take `writing` seconds."""
     return max(SAVE_SECONDS, writing / SAVE_SHARE)
 
 
-def _about(run: Run, loss: float, wanted: float | None, finish: str | None) -> dict[str, Any]:
-    """All that a checkpoint says of itself."""
-    precision = {"steps": run.precision, "measured": "float32", "finish": "float64" if finish else None}
+def _metadata(state: RunState, loss: float, wanted: float | None, solved: str | None) -> dict[str, Any]:
+    """Return all that a checkpoint says about itself."""
+    precision = {"steps": state.precision, "measured": "float32", "finish": "float64" if solved else None}
     return {
-        "loss": loss, "milestone": wanted, "steps": run.steps, "seconds": round(run.seconds, 3),
-        "recipe": run.recipe.record(), "seed": run.recipe.seed, "restarted_from": restarted_from(run),
-        "data_hash": run.data_hash, "images": len(run.images), "precision": precision, "finish": finish, "log": run.log,
-        **provenance(run.images.device),
+        "loss": loss, "milestone": wanted, "steps": state.steps, "seconds": round(state.seconds, 3),
+        "recipe": state.recipe.record(), "seed": state.recipe.seed, "restarted_from": state.restarted_from,
+        "data_hash": state.data_hash, "images": len(state.images), "precision": precision, "finish": solved,
+        "log": state.log, **provenance(state.images.device),
     }  # fmt: skip

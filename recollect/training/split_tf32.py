@@ -1,9 +1,8 @@
-"""Float32 products on a GPU's tensor cores: each factor is the sum of two TF32 numbers, three of four products kept.
+"""Run float32 layers on tensor cores: split each factor into two TF32 numbers and keep three of four products.
 
-Errors were seen to be ten to a hundred times those of IEEE float32, since tensor cores cut off what a long sum cannot
-hold, and less than a twentieth of those of TF32 alone. That is enough for the forward pass of training to the last
-decade, whose loss is then measured in IEEE float32. It is not for recovery: of an FC-10 at a train loss of 1e-8 it took
-6 to 10 dB off recovered images.
+Errors are ten to a hundred times those of IEEE float32, because tensor cores cut off bits of long sums, and less than a
+twentieth of those of TF32. That is enough for the forward pass of training, whose loss is measured in IEEE float32.
+Recovery needs more: with this splitting, images recovered from an FC-10 at a train loss of 1e-8 lost 6 to 10 dB.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from recollect.devices.precision import float32_precision
+from recollect.devices.tf32 import split_tf32
 
-KEPT_BITS = -(1 << 13)  # sign, exponent and the ten bits of TF32's fraction
 SPLIT = "float32 as three TF32 products"  # in records
 
 
-class SplitProducts(TorchFunctionMode):
-    """Inside, plain convolutions and linear layers run split; all else, and backward passes, run as they are set to."""
+class SplitTF32(TorchFunctionMode):
+    """Splits the forward passes of plain convolutions and linear layers; all else runs as usual."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
@@ -39,61 +38,57 @@ class SplitProducts(TorchFunctionMode):
 
 
 class SplitConvolution(torch.autograd.Function):
-    """conv2d with split factors."""
+    """Compute conv2d with split factors."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, stride: list[int], padding: list[int]) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.geometry = [bias.numel()], list(stride), list(padding)
         with float32_precision("tf32"):
-            return functional.conv2d(of_input(x), of_weight(weight), bias, stride, padding)
+            return functional.conv2d(split_input(x), split_weight(weight), bias, stride, padding)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         bias, stride, padding = ctx.geometry
-        wanted = list(ctx.needs_input_grad[:3])
-        of_x, of_w, of_bias = torch.ops.aten.convolution_backward(
-            gradients[0], x, weight, bias, stride, padding, [1, 1], False, [0, 0], 1, wanted
+        needed = list(ctx.needs_input_grad[:3])
+        input_gradient, weight_gradient, bias_gradient = torch.ops.aten.convolution_backward(
+            gradients[0], x, weight, bias, stride, padding, [1, 1], False, [0, 0], 1, needed
         )
-        return of_x, of_w, of_bias, None, None
+        return input_gradient, weight_gradient, bias_gradient, None, None
 
 
 class SplitLinear(torch.autograd.Function):
-    """x W^T + b with split factors."""
+    """Compute x W^T + b with split factors."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)
         with float32_precision("tf32"):
-            return functional.linear(of_input(x), of_weight(weight), bias)
+            return functional.linear(split_input(x), split_weight(weight), bias)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         gradient = gradients[0]
-        return gradient @ weight if ctx.needs_input_grad[0] else None, gradient.T @ x, gradient.sum(0)
+        input_gradient = gradient @ weight if ctx.needs_input_grad[0] else None
+        return input_gradient, gradient.T @ x, gradient.sum(0)
 
 
-def split(x: Tensor) -> tuple[Tensor, Tensor]:
-    """x as the sum of a number that TF32 holds exactly and a small rest."""
-    high = (x.view(torch.int32) & KEPT_BITS).view(torch.float32)
-    return high, x - high
-
-
-def of_input(x: Tensor) -> Tensor:
-    """Side by side along the second dimension, so that one product sums high high, low high and high low."""
-    high, low = split(x)
+def split_input(x: Tensor) -> Tensor:
+    """Lay the parts side by side, so that one multiplication sums high by high, low by high and high by low."""
+    high, low = split_tf32(x)
     return torch.cat([high, low, high], 1)
 
 
-def of_weight(weight: Tensor) -> Tensor:
-    high, low = split(weight)
+def split_weight(weight: Tensor) -> Tensor:
+    """Lay the parts of a weight beside each other as `split_input` needs them."""
+    high, low = split_tf32(weight)
     return torch.cat([high, high, low], 1)
 
 
 def _plain_convolution(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Not dilated, not grouped, with numbers for padding and a bias, as `nn.Conv2d` calls it."""
+    """Whether it is as `nn.Conv2d` calls it: with a bias and padding in numbers, not dilated, not grouped."""
     if kwargs or len(args) != 7 or args[2] is None or isinstance(args[4], str):
         return False
     return args[0].dtype == torch.float32 and tuple(args[5]) == (1, 1) and args[6] == 1

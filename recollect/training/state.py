@@ -1,138 +1,125 @@
-"""The state of a training run on disk, from which a killed run goes on as if nothing had happened."""
+"""All that changes during a training run, as plain data."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import astuple, dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from recollect.checkpoints import describe_network, read_tensors, write_tensors
+from recollect.checkpoints import describe_network
+from recollect.devices.precision import apply_checked
 from recollect.errors import InputError
-from recollect.training.curve import DRAWING, TABLE
-from recollect.training.monitor import Point
-from recollect.training.outcome import BEST, LOG, MILESTONE_FILES
-
-if TYPE_CHECKING:
-    from recollect.training.loop import Run
-    from recollect.training.stepper import Stepper
-
-FILE = "training-state.safetensors"
-FORMAT = "recollect-training-1"
-_OTHER = {
-    "network": "of another network", "recipe": "with another recipe", "data_hash": "on other images",
-    "device": "on another device",
-}  # fmt: skip
+from recollect.images import Images
+from recollect.networks import SHRINK
+from recollect.training.last_layer import can_solve
+from recollect.training.monitor import COLLAPSED, COLLAPSED_WHILE_ANNEALING, PATIENCE, Monitor
+from recollect.training.outcome import Milestone
+from recollect.training.rate_schedule import Annealing
+from recollect.training.recipe import Recipe
+from recollect.training.stepper import Stepper
 
 
 @dataclass(frozen=True, eq=False)
-class SavedRun:
-    """Everything a run needs to go on: tensors, and facts as JSON."""
+class Snapshot:
+    """Weights, and their loss over all images."""
 
-    tensors: dict[str, Tensor]
-    facts: dict[str, Any]
+    loss: float
+    weights: list[Tensor]
+
+    def copy(self) -> Snapshot:
+        return Snapshot(self.loss, [w.detach().clone() for w in self.weights])
+
+
+@dataclass(eq=False)
+class RunState:
+    """A training run between two windows of steps."""
+
+    recipe: Recipe
+    data_hash: str
+    stepper: Stepper
+    monitor: Monitor
+    annealing: Annealing
+    peak_rate: float  # that the annealing starts from
+    best: Snapshot
+    solve_below: float  # the loss from which the last layer is solved; zero: never
+    seconds: float = 0.0
+    restarts: int = 0  # from other initial weights
+    log: list[str] = field(default_factory=list)
+    precision: list[dict[str, Any]] = field(default_factory=list)  # of each part of a step, by first step
+    milestones: list[Milestone] = field(default_factory=list)
 
     @classmethod
-    def of(cls, run: Run) -> SavedRun:
-        stepper = run.stepper
-        tensors = {
-            **_numbered("weight", stepper.weights),
-            **_numbered("average", stepper.average),
-            **_numbered("best", run.best_weights),
-            **{f"optimizer.{name}": t for name, t in stepper.optimizer.state().items()},
-            "draws": stepper.draws.get_state(),
-            "order": stepper.order,
-        }
-        facts = {
-            **identity(run), "steps": run.steps, "seconds": run.seconds, "tries": run.tries, "rate": stepper.rate,
-            "top_rate": run.top_rate, "fall": [run.fall.length, run.fall.begin],
-            "forward_precision": stepper.forward_precision, "precision": run.precision,
-            "best_loss": run.best_loss, "log": run.log,
-            "since": run.watch.since, "history": [list(astuple(p)) for p in run.watch.history],
-        }  # fmt: skip
-        return cls(tensors, facts)
+    def start(cls, network: nn.Module, images: Images, recipe: Recipe, device: torch.device) -> RunState:
+        """Set up a run of a network on this device before its first step."""
+        pixels = images.pixels.to(device)
+        if device.type == "cuda" and any(isinstance(m, nn.Conv2d) for m in network.modules()):
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            pixels = pixels.contiguous(memory_format=torch.channels_last)
+        _check_fit(network, pixels[:1])
+        stepper = Stepper(network, pixels, recipe)
+        solve_below = recipe.solve_below or 0.0
+        state = cls(
+            recipe, images.hash, stepper, _monitor_for(recipe, pixels),
+            Annealing(recipe.anneal_steps, shape=recipe.anneal_shape, power=recipe.anneal_power),
+            peak_rate=recipe.rate, best=Snapshot(math.inf, stepper.weights).copy(),
+            solve_below=solve_below if can_solve(network, pixels) else 0.0,
+        )  # fmt: skip
+        state.note_precision(None)
+        return state
 
-    @classmethod
-    def start(cls, run: Run) -> SavedRun:
-        """Whose folder this is, and no more: written before the first step, it costs nothing."""
-        return cls({}, identity(run))
+    @property
+    def network(self) -> nn.Module:
+        return self.stepper.network
 
-    def restore(self, run: Run) -> None:
-        """Put a run where this one was; refuses the state of a run with other settings."""
-        for name, value in identity(run).items():
-            if self.facts.get(name) != value:
-                raise InputError(
-                    f"{run.folder} holds a training run {_OTHER[name]}{_differences(self.facts.get(name), value)}; "
-                    "continue it with its own settings (in Python: recipe=...), or choose another folder."
-                )
-        try:
-            if self.tensors:
-                self._restore_stepper(run.stepper)
-                self._restore_run(run)
-        except KeyError as error:
-            raise InputError(f"The training state in {run.folder} is damaged: it lacks {error}.") from None
+    @property
+    def images(self) -> Tensor:
+        return self.stepper.images
 
-    def _restore_stepper(self, stepper: Stepper) -> None:
-        facts = self.facts
-        stepper.set_weights(self._list("weight"))
-        stepper.restart(facts["rate"])
-        stepper.optimizer.load_state(
-            {n.removeprefix("optimizer."): t for n, t in self.tensors.items() if n.startswith("optimizer.")}
-        )
-        torch._foreach_copy_(stepper.average, self._list("average"))  # into tensors laid out as the weights are
-        stepper.draws.set_state(self.tensors["draws"].cpu())
-        stepper.order = self.tensors["order"]
-        stepper.steps, stepper.forward_precision = facts["steps"], facts["forward_precision"]
+    @property
+    def steps(self) -> int:
+        return self.stepper.steps
 
-    def _restore_run(self, run: Run) -> None:
-        facts = self.facts
-        run.best_loss, run.best_weights = facts["best_loss"], self._list("best")
-        run.seconds, run.tries, run.log = facts["seconds"], facts["tries"], facts["log"]
-        run.precision, run.top_rate = facts["precision"], facts["top_rate"]
-        length, begin = facts["fall"]
-        run.fall = replace(run.fall, length=length, begin=begin)
-        run.watch.since = facts["since"]
-        run.watch.history = [Point(*values) for values in facts["history"]]
+    @property
+    def restarted_from(self) -> dict[str, float] | None:
+        """Seed and scale of the initial weights after the last restart; None without one."""
+        if not self.restarts:
+            return None
+        scale = 1.0 if self.restarts % 2 else SHRINK
+        return {"seed": self.recipe.seed + self.restarts, "scale": scale, "restarts": self.restarts}
 
-    def _list(self, name: str) -> list[Tensor]:
-        count = sum(key.startswith(f"{name}.") for key in self.tensors)
-        return [self.tensors[f"{name}.{i}"] for i in range(count)]
+    def identity(self) -> dict[str, Any]:
+        """Return what must be equal for a run to be continued, as it comes back from a JSON file."""
+        recipe = json.loads(json.dumps(self.recipe.record()))
+        network = json.loads(describe_network(self.network))
+        return {"network": network, "recipe": recipe, "data_hash": self.data_hash, "device": self.images.device.type}
+
+    def note(self, message: str) -> None:
+        """Add a line to the log."""
+        self.log.append(f"[{self.seconds:.1f} s, step {self.steps}] {message}")
+
+    def note_precision(self, loss: float | None) -> None:
+        """Record the precision of the steps from here on, and the loss that led to it."""
+        now = {"step": self.steps, "seconds": round(self.seconds, 3), "loss": loss}
+        self.precision.append({**now, **self.stepper.precision()})
 
 
-def save_run(folder: Path, run: SavedRun) -> None:
-    write_tensors(folder / FILE, run.tensors, {"format": FORMAT, "facts": json.dumps(run.facts)})
+def _monitor_for(recipe: Recipe, images: Tensor) -> Monitor:
+    """A run with short annealing has less patience: half of its length without progress is enough to intervene."""
+    constant_loss = float((images - images.mean(0)).double().square().mean())
+    if recipe.anneal_steps is None:
+        return Monitor(constant_loss, PATIENCE, COLLAPSED)
+    return Monitor(constant_loss, min(PATIENCE, recipe.anneal_steps // 2), COLLAPSED_WHILE_ANNEALING)
 
 
-def load_run(folder: Path, device: torch.device) -> SavedRun | None:
-    """What an earlier run left in the folder, if there is anything."""
-    for name in (FILE, TABLE, DRAWING, LOG, BEST, MILESTONE_FILES):
-        for leftover in folder.glob(f".{name}.*"):  # of a run killed while it wrote
-            leftover.unlink(missing_ok=True)
-    if not (folder / FILE).exists():
-        return None
-    tensors, metadata = read_tensors(folder / FILE, device)
-    if metadata.get("format") != FORMAT:
-        raise InputError(f"{folder / FILE} is not a training state that this version of recollect can continue.")
-    return SavedRun(tensors, json.loads(metadata["facts"]))
-
-
-def identity(run: Run) -> dict[str, Any]:
-    """What must be equal for a run to be continued."""
-    recipe = json.loads(json.dumps(run.recipe.record()))  # as it comes back from a file
-    network = json.loads(describe_network(run.network))
-    return {"network": network, "recipe": recipe, "data_hash": run.data_hash, "device": run.images.device.type}
-
-
-def _differences(was: Any, now: Any) -> str:
-    """Which settings differ, in brackets; hashes would tell nobody anything."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        pairs = {n: (was.get(n, "not set"), now.get(n, "not set")) for n in {**was, **now}}
-        return f" ({', '.join(f'{n} {a}, now {b}' for n, (a, b) in pairs.items() if a != b)})"
-    return f" ({was}, now {now})" if len(str(was)) < 20 else ""
-
-
-def _numbered(name: str, tensors: list[Any]) -> dict[str, Tensor]:
-    return {f"{name}.{i}": t for i, t in enumerate(tensors)}
+@torch.no_grad()
+def _check_fit(network: nn.Module, image: Tensor) -> None:
+    """Refuse a network for other images before the first step."""
+    try:
+        apply_checked(network, image)
+    except RuntimeError as error:
+        size = "x".join(map(str, image.shape[1:]))
+        raise InputError(f"The network does not take these images of {size}: {error}") from None

@@ -1,8 +1,9 @@
-"""Training to perfect fit: a loss reached for certain, a checkpoint at each milestone on the way."""
+"""Train a network to a loss, with a checkpoint at each milestone on the way."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from torch import nn
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError, is_number
 from recollect.images import Images
-from recollect.training.loop import Run
+from recollect.training.loop import TrainingLoop
 from recollect.training.monitor import Limits
 from recollect.training.outcome import Progress, Training
 from recollect.training.recipe import Recipe
+from recollect.training.run_folder import RunFolder
+from recollect.training.state import RunState
 
 MILESTONES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+TENSORS_PER_WEIGHT = 4  # in a saved state: weights, average, best, momentum
 
 
 def train_to_loss(
@@ -34,25 +38,40 @@ def train_to_loss(
     pause_after: float | None = None,
     report: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Training:
-    """Train until the loss over all images is at or below `until`; resumes what is in the folder `out`.
+    """Train until the loss over all images is at or below `until`; continue a run in the folder `out`.
 
-    Limits count from the first start, and the rate falls in time for them. `pause_after` are seconds of this call,
-    after which it stops for now: it is saved, and the same call goes on. `stop` is asked after every step, and ends it
-    likewise.
+    Limits count from the first start, and an annealed learning rate ends in time for them. `pause_after` counts the
+    seconds of this call: the run is saved then, and the same call continues it. `stop` is asked after every step and
+    ends the call in the same way. `clock` gives the time in seconds.
     """
+    limits = _limits(max_seconds, max_steps, pause_after)
+    losses = _losses_to_reach(until, milestones)
     if not isinstance(network, nn.Module):
         raise InputError(f"A network to train is an nn.Module, not a {type(network).__name__}.")
+    images = Images.of(images)
+    chosen = choose_device(device)
+    recipe = recipe or Recipe.for_network(network, len(images))
+    state = RunState.start(network.to(chosen), images, recipe, chosen)
+    state_bytes = TENSORS_PER_WEIGHT * sum(weight.nbytes for weight in state.stepper.weights)
+    folder = RunFolder(Path(out) if out else None, clock, state_bytes)
+    folder.resume(state)
+    return TrainingLoop(state, folder, losses, limits, clock=clock, report=report, stop=stop).run()
+
+
+def _losses_to_reach(until: float, milestones: Sequence[float]) -> list[float]:
+    """Return the milestones above the last loss, and that loss, highest first."""
     if not all(is_number(loss) and 0 < loss < math.inf for loss in (until, *milestones)):
         raise InputError(f"A loss to reach must be positive, got {until!r} with milestones {tuple(milestones)}.")
-    if not all(limit is None or is_number(limit) for limit in (max_seconds, max_steps, pause_after)):
+    above = {loss for loss in milestones if loss > until * (1 + 1e-9)}
+    return sorted({*above, until}, reverse=True)
+
+
+def _limits(max_seconds: float | None, max_steps: int | None, pause_after: float | None) -> Limits:
+    limits = (max_seconds, max_steps, pause_after)
+    if not all(limit is None or is_number(limit) for limit in limits):
         raise InputError(
             f"A limit is a number, got {max_seconds!r} seconds, {max_steps!r} steps and a pause after {pause_after!r}."
         )
-    images = Images.of(images)
-    limits = Limits(*(math.inf if limit is None else limit for limit in (max_seconds, max_steps, pause_after)))
-    where = choose_device(device)
-    recipe = recipe or Recipe.for_network(network, len(images))
-    run = Run(network.to(where), images, recipe, Path(out) if out else None, where)
-    wanted = sorted({m for m in milestones if m > until * (1 + 1e-9)} | {until}, reverse=True)
-    return run.train(wanted, limits, report, stop)
+    return Limits(*(math.inf if limit is None else limit for limit in limits))

@@ -6,16 +6,14 @@ import torch
 from torch import Tensor
 
 from recollect import InputError
-from recollect.auditing.attraction import examine, with_outcome
+from recollect.auditing.attraction import Attraction, examine, examine_images, with_outcome
+from recollect.auditing.progress import no_progress
 from recollect.auditing.store import Store
 from recollect.records import Record
 from tests.auditing.making import images
 from tests.planted import Memorizer
 
 STORED = images(4, 1)
-
-
-def silent(*_: object) -> None: ...
 
 
 class Scaled:
@@ -33,7 +31,7 @@ class Scaled:
     ("factor", "offset", "attractor"), [(0.5, 0.0, True), (1.5, 0.0, False), (-1.5, 0.0, False), (0.5, 0.1, False)]
 )
 def test_an_attractor_is_a_fixed_point_that_draws_near(factor: float, offset: float, attractor: bool) -> None:
-    (row,) = examine(Scaled(factor, offset), STORED[:1], "hash", Store(None), silent)
+    (row,) = examine_images(Scaled(factor, offset), STORED[:1], "hash", Store(None), no_progress)
     assert row["spectral_radius"] == pytest.approx(abs(factor), rel=1e-3)
     assert row["fixed_point_error"] == pytest.approx(offset**2, abs=1e-8)
     assert row["attractor"] is attractor
@@ -41,20 +39,23 @@ def test_an_attractor_is_a_fixed_point_that_draws_near(factor: float, offset: fl
 
 def test_each_image_is_examined_once_per_model(tmp_path: Path) -> None:
     f = Scaled(0.5)
-    first = examine(f, STORED[:2], "hash", Store(tmp_path), silent)
+    first = examine_images(f, STORED[:2], "hash", Store(tmp_path), no_progress)
     calls = f.calls
-    assert examine(f, STORED[:2], "hash", Store(tmp_path), silent) == first
+    assert examine_images(f, STORED[:2], "hash", Store(tmp_path), no_progress) == first
     assert f.calls == calls
-    examine(f, STORED[:2], "another", Store(tmp_path), silent)
+    examine_images(f, STORED[:2], "another", Store(tmp_path), no_progress)
     assert f.calls == 2 * calls
 
 
-def test_a_model_without_derivatives_is_told_in_a_sentence() -> None:
+def test_a_model_without_derivatives_ends_in_a_sentence() -> None:
     def through_numpy(x: Tensor) -> Tensor:
         return torch.from_numpy(np.asarray(x) * 0.5)
 
     with pytest.raises(InputError, match="The Jacobian of this model cannot be taken"):
-        examine(through_numpy, STORED[:1], "hash", Store(None), silent)
+        examine_images(through_numpy, STORED[:1], "hash", Store(None), no_progress)
+    outcome = examine(through_numpy, STORED[:1], "hash", Store(None), no_progress)
+    assert outcome.rows is None
+    assert outcome.problem.startswith("The Jacobian of this model cannot be taken")
 
 
 def test_recovered_means_accurately_in_any_of_the_records() -> None:
@@ -65,9 +66,12 @@ def test_recovered_means_accurately_in_any_of_the_records() -> None:
     rows = [{"id": name} for name in "abc"]
     found = with_outcome(rows, [record(1e-9, 1.0, float("nan")), record(1.0, 1e-6, 1e-6)])
     assert [r["recovered"] for r in found] == [True, False, False]
+    assert [r["recovered"] for r in with_outcome(rows, [])] == [False] * 3
 
 
-def test_progress_is_told() -> None:
-    told: list[tuple[float, float]] = []
-    examine(Memorizer(STORED.pixels), STORED[:2], "h", Store(None), lambda _, done, total: told.append((done, total)))
-    assert told == [(0, 2), (1, 2), (2, 2)]
+def test_progress_is_reported() -> None:
+    reported: list[tuple[float, float]] = []
+    f = Memorizer(STORED.pixels)
+    outcome = examine(f, STORED[:2], "h", Store(None), lambda _, done, total: reported.append((done, total)))
+    assert reported == [(0, 2), (1, 2), (2, 2)]
+    assert outcome == Attraction(examine_images(f, STORED[:2], "h", Store(None), no_progress))

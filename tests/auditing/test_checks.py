@@ -87,17 +87,18 @@ def test_the_zero_rule_stands_beside_blind() -> None:
     rule = record("zero-rule", mask_accuracy=[1.0, 1.0, 1.0, 0.99], mse=[1e-9, 1e-9, 1.0, 1.0])
     blind = record("blind", mse=[1e-9, 1.0, 1.0, 1.0])
     other = record("blind", "control", mse=[1e-9])
-    found = checks.check_zero_rule([rule, blind, other])
+    found = checks.check_zero_rule([rule, blind, other], ["zero-rule"], ["blind"])
     assert found is not None
     assert found.level == "note"
     assert "exact mask in 75% of the tries" in found.sentence
     assert "recovers 50% accurately, blind 25%" in found.sentence
-    hard = checks.check_zero_rule([record("zero-rule", mask_accuracy=[0.5, 0.9])])
+    hard = checks.check_zero_rule([record("zero-rule", mask_accuracy=[0.5, 0.9])], ["zero-rule"], ["blind"])
     assert hard is not None
     assert hard.level == "ok"
     assert "blind" not in hard.sentence
-    assert checks.check_zero_rule([blind]) is None
-    assert checks.check_zero_rule([record("zero-rule", "control", mask_accuracy=[1.0])]) is None
+    assert checks.check_zero_rule([blind], ["zero-rule"], ["blind"]) is None
+    unseen = record("zero-rule", "control", mask_accuracy=[1.0])
+    assert checks.check_zero_rule([unseen], ["zero-rule"], ["blind"]) is None
 
 
 def test_runs_that_did_not_settle() -> None:
@@ -110,16 +111,18 @@ def test_runs_that_did_not_settle() -> None:
     found = checks.check_stops(diverged)
     assert found.level == "warning"  # and a later note does not take it back
     assert "of 10 by known, 1 diverged; of 10 by blind" in found.sentence
-    assert checks.check_stops([record("iterate", stop=["limit"] * 5)]).level == "note"  # its limit is its nature
+    at_limit = [record("iterate", stop=["limit"] * 5)]
+    assert checks.check_stops(at_limit).level == "warning"
+    assert checks.check_stops(at_limit, ["iterate"]).level == "note"
 
 
-def test_the_float32_floor() -> None:
-    assert checks.check_float32_floor([record(mse=[1e-9, 1e-3])], None).level == "ok"
-    floor = checks.check_float32_floor([record(mse=[1e-14, 1e-3]), record(set_name="control", mse=[0.0])], None)
-    assert (floor.level, "50% of the errors are below 1e-13" in floor.sentence) == ("note", True)
-    measured = checks.check_float32_floor([record(mse=[1e-11, 1e-3])], 1e-10)
+def test_float32_rounding() -> None:
+    assert checks.check_rounding([record(mse=[1e-9, 1e-3])], None).level == "ok"
+    small = checks.check_rounding([record(mse=[1e-14, 1e-3]), record(set_name="control", mse=[0.0])], None)
+    assert (small.level, "50% of the errors are below 1e-13" in small.sentence) == ("note", True)
+    measured = checks.check_rounding([record(mse=[1e-11, 1e-3])], 1e-10)
     assert "50% of the errors are below 1e-10" in measured.sentence
-    coarse = checks.check_float32_floor([record(mse=[1e-3])], 2e-8)
+    coarse = checks.check_rounding([record(mse=[1e-3])], 2e-8)
     assert (coarse.level, "MSE of 2e-08" in coarse.sentence) == ("warning", True)
 
 
@@ -127,22 +130,36 @@ def test_attractors_and_recovery() -> None:
     rows = [{"attractor": a, "recovered": r} for a, r in [(True, True), (True, False), (False, True), (False, False)]]
     found = checks.check_attractors(rows)
     assert "2 of the 4 training images examined are attractors" in found.sentence
-    assert "1 of 2 attractors and 1 of 2 others, so an image can be read back without" in found.sentence
+    assert "1 of 2 attractors and 1 of 2 others, so an image can be recovered without" in found.sentence
     assert "others" not in checks.check_attractors(rows[:2]).sentence
 
 
 @pytest.mark.parametrize(
     ("known", "level", "words"),
     [
-        ("unknown", "note", "is unknown"),
+        ("unknown", "note", "are unknown"),
         ({"train": {"exact": 0, "near": 0, "total": 9}}, "ok", "trained on cats, and has seen 0 of the 9 train images"),
         ({"train": {"exact": 0, "near": 2, "total": 9}}, "warning",
-         "0 of the 9 train images exactly and 2 in a nearly equal copy: what ddnm recovers of them may be its own"),
+         "0 of the 9 train images exactly and 2 in a nearly equal copy: ddnm may recover them from its own memory"),
         ({"train": {"exact": 0, "near": 0, "total": 9}, "control": {"exact": 1, "near": 0, "total": 4}}, "warning",
-         "1 of the 4 control images exactly and 0 in a nearly equal copy: what ddnm recovers of them may be its own"),
+         "1 of the 4 control images exactly and 0 in a nearly equal copy: ddnm may recover them from its own memory"),
     ],
 )  # fmt: skip
 def test_prior(known: Any, level: str, words: str) -> None:
-    found = checks.check_prior({"name": "p", "trained_on": "cats", "known_to_it": known})
+    found = checks.check_prior({"name": "p", "trained_on": "cats", "known_to_it": known, "methods": ["ddnm"]})
     assert found.level == level
     assert words in found.sentence
+
+
+def test_a_prior_is_weak_where_simple_inpainting_is_ahead_of_it() -> None:
+    def strength(prior: float, simple: float) -> checks.Check | None:
+        records = [record("ddnm", mse=[prior] * 3), record("biharmonic", mse=[simple] * 3)]
+        return checks.check_prior_strength(records, ["ddnm"], ["biharmonic"])
+
+    weak, strong = strength(1e-1, 1e-2), strength(1e-3, 1e-2)
+    assert weak is not None
+    assert weak.level == "warning"
+    assert "ahead of simple inpainting (biharmonic) in 0 of 3 tries, by -10.0 dB" in weak.sentence
+    assert strong is not None
+    assert (strong.level, "in 3 of 3 tries, by 10.0 dB" in strong.sentence) == ("ok", True)
+    assert checks.check_prior_strength([record("ddnm", mse=[1.0])], ["ddnm"], []) is None

@@ -41,9 +41,9 @@ def test_the_record_says_what_the_prior_was_trained_on_and_what_it_knows(prior: 
 def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(prior: Path) -> None:
     found = small_audit(prior=prior, **QUICK)
     assert found.to_dict()["attribution"] == (
-        "Attribution: of 8 training images, blind reads 8 almost exactly and 8 approximately out of this model that "
-        "neither a generic prior (ddnm) nor a smooth surface (biharmonic), told the mask, restores even approximately "
-        "under any of these masks; restored approximately without this model: 0."
+        "Attribution: of 8 training images, blind recovers 8 almost exactly and 8 approximately that nothing restores "
+        "approximately without this model. A generic prior (ddnm) and simple inpainting (biharmonic), which know the "
+        "masks, restore 0 approximately."
     )
     assert found.to_dict()["attribution"] in str(found)
     assert small_audit(masks="half", methods="blind").to_dict()["attribution"] is None
@@ -66,7 +66,7 @@ def test_what_the_prior_restores_by_itself_is_not_attributed() -> None:
     assert restored > 0
     assert found.rate("train", "half", "ddnm", 1e-7).count < restored  # roughly restored counts, also beside exactly
     left = found.rate("train", "half", "blind", 5e-4).count - restored
-    assert f"blind reads {left} almost exactly and {left} approximately" in str(found.to_dict()["attribution"])
+    assert f"blind recovers {left} almost exactly and {left} approximately" in str(found.to_dict()["attribution"])
     assert found.to_dict()["prior"]["known_to_it"] == "unknown"
     assert next(c for c in found.checks if c.name == "prior").level == "note"
 
@@ -78,12 +78,12 @@ def test_what_a_smooth_surface_restores_is_not_attributed_either(prior: Path) ->
     more = {"masks": "block", "gamma": 0.5, "start": "half_kept", "methods": "blind,ddnm", "prior": prior}
     found = audit(Memorizer(planes.pixels), train=planes, **more)
     assert found.rate("train", "block", "blind").count == found.rate("train", "block", "biharmonic").count == 5
-    told = str(found.to_dict()["attribution"])
-    assert "blind reads 0 almost exactly and 0 approximately" in told
-    assert "restored approximately without this model: 5." in told
+    sentence = str(found.attribution)
+    assert "blind recovers 0 almost exactly and 0 approximately" in sentence
+    assert sentence.endswith("restore 5 approximately.")
     strength = next(c for c in found.checks if c.name == "prior-strength")
     assert strength.level == "warning"
-    assert strength.sentence.endswith("it is weak here, and what it does not restore says little.")
+    assert strength.sentence.endswith("it is weak here, and what it does not restore means little.")
 
 
 def test_a_strong_prior_is_no_warning_whatever_it_is_called() -> None:
@@ -92,7 +92,9 @@ def test_a_strong_prior_is_no_warning_whatever_it_is_called() -> None:
     methods = {"blind": "blind", "generic": DDNM(sure, steps=200)}
     found = audit(Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="half_kept", methods=methods)
     assert next(c for c in found.checks if c.name == "prior-strength").level == "ok"
-    assert "neither a generic prior (generic) nor a smooth surface" in str(found.to_dict()["attribution"])
+    assert "A generic prior (generic) and simple inpainting (biharmonic), which know the masks" in str(
+        found.to_dict()["attribution"]
+    )
 
 
 def test_an_audit_takes_one_prior_by_whatever_settings() -> None:
@@ -101,34 +103,34 @@ def test_an_audit_takes_one_prior_by_whatever_settings() -> None:
     methods = {"blind": "blind", "a": DDNM(first, steps=2), "b": DDNM(first, steps=3)}
     found = audit(Memorizer(x.pixels), train=x, masks="half", gamma=0.5, start="half_kept", methods=methods)
     assert found.to_dict()["prior"]["methods"] == ["a", "b"]
-    assert "neither a generic prior (a, b) nor a smooth surface" in str(found.to_dict()["attribution"])
+    assert "A generic prior (a, b) and simple inpainting (biharmonic)" in str(found.to_dict()["attribution"])
     with pytest.raises(InputError, match="An audit takes one diffusion prior"):
         audit(Memorizer(x.pixels), train=x, methods=methods | {"b": DDNM(second, steps=3)})
 
 
-def test_the_surface_is_known_by_its_kind_and_needs_no_name_of_its_own(prior: Path) -> None:
+def test_simple_inpainting_is_known_by_its_class_and_needs_no_name_of_its_own(prior: Path) -> None:
     found = small_audit(prior=prior, masks="half", methods={"blind": "blind", "ddnm": "ddnm", "smooth": "biharmonic"})
     assert found.methods == ["blind", "zero-rule", "ddnm", "smooth"]
-    assert "nor a smooth surface (smooth), told the mask, restores" in str(found.to_dict()["attribution"])
+    assert "and simple inpainting (smooth), which know the masks, restore" in str(found.to_dict()["attribution"])
     assert any(c.name == "prior-strength" for c in found.checks)
     other = small_audit(prior=prior, masks="half", methods={"blind": "blind", "biharmonic": "ddnm"})
-    assert "a generic prior (biharmonic), told the mask, does not restore" in str(other.to_dict()["attribution"])
+    assert "A generic prior (biharmonic) that knows the masks restores" in str(other.to_dict()["attribution"])
     assert not any(c.name == "prior-strength" for c in other.checks)
     first = small_audit(prior=prior, masks="half", methods="biharmonic,ddnm")
     assert first.to_dict()["attribution"] is None
 
 
-@pytest.mark.parametrize(("methods", "words"), [("biharmonic", "a smooth surface"), ({"smooth": "biharmonic"}, "")])
-def test_the_surface_alone_is_not_called_the_models_memory(methods: str | dict[str, str], words: str) -> None:
+@pytest.mark.parametrize("methods", ["biharmonic", {"smooth": "biharmonic"}])
+def test_the_surface_alone_is_not_called_the_models_memory(methods: str | dict[str, str]) -> None:
     found = small_audit(masks="half", methods=methods)
-    assert "can be restored almost exactly, without this model," in found.headline
-    assert words in found.headline
+    assert "can be restored almost exactly without this model (" in found.headline
+    assert "by a smooth surface through the kept pixels" in found.headline
     assert found.to_dict()["prior"] is None
 
 
 def test_alone_it_is_not_called_the_models_memory(prior: Path) -> None:
     found = small_audit(prior=prior, masks="half", methods="ddnm")
-    assert "can be restored almost exactly, without this model," in found.headline
+    assert "can be restored almost exactly without this model (" in found.headline
     assert "by a general diffusion model that never saw this one" in found.headline
     assert found.to_dict()["attribution"] is None
 

@@ -24,13 +24,12 @@ class InPlace(nn.Module):
         return x.mul_(0.5)
 
 
-def test_the_loss_is_over_all_images_whatever_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loss_is_over_all_images_whatever_the_chunks() -> None:
     f = network()
     with torch.no_grad():
         expected = float((f(SOME.pixels) - SOME.pixels).double().square().mean())
     assert train_loss(f, SOME) == pytest.approx(expected)
-    monkeypatch.setattr("recollect.auditing.model_facts.CHUNK", 4)
-    assert train_loss(f, SOME) == pytest.approx(expected)
+    assert train_loss(f, SOME, chunk=4) == pytest.approx(expected)
 
 
 def test_a_network_that_overwrites_its_input_spoils_nothing() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recollect import InputError
 from recollect.auditing import Audit
+from recollect.auditing.store import write_csv
+from recollect.records import write_json
 from tests.auditing.making import small_audit
 
 
@@ -33,32 +34,7 @@ def row(rows: list[dict[str, Any]], **wanted: str) -> dict[str, Any]:
     return found
 
 
-# --- in words
-
-
-def test_the_headline_is_one_sentence_with_intervals_and_the_control(planted: Audit) -> None:
-    words = planted.headline
-    assert words.startswith("100% of the 8 training images can be read back almost exactly out of this model")
-    assert "(95% interval 68% to 100%)" in words
-    assert "damaged in at least one of 2 ways" in words
-    assert words.endswith("of 6 images that it never saw, 0% (0% to 39%) and 0% (0% to 39%).")
-    assert words.count(". ") == 0
-
-
-def test_the_headline_without_control_and_of_one_mask() -> None:
-    words = small_audit(train=3, control=None, masks="half").headline
-    assert "damaged in one way; no control images were given" in words
-
-
-def test_the_headline_says_when_the_mask_was_told() -> None:
-    assert "is told which pixels were erased" in small_audit(train=3, masks="half", methods="known").headline
-
-
-def test_a_rate_is_never_rounded_to_nothing_or_to_all(planted: Audit) -> None:
-    some = [replace(r, ids=list(map(str, range(250))), mse=[0.0] * 249 + [1.0]) for r in planted.records]
-    assert replace(planted, records=some).headline.startswith("99.6% of the 250")
-    few = [replace(r, ids=list(map(str, range(250))), mse=[1.0] * 249 + [0.0]) for r in planted.records]
-    assert replace(planted, records=few).headline.startswith("0.40% of the 250")
+# --- in sentences
 
 
 def test_printed_in_full(planted: Audit) -> None:
@@ -70,11 +46,6 @@ def test_printed_in_full(planted: Audit) -> None:
     assert "AUC 1.000" in text
     assert "note: The simple rule" in text
     assert "ok:" not in text
-
-
-def test_a_cell_that_is_not_there_is_told(planted: Audit) -> None:
-    with pytest.raises(InputError, match=r"no cell .*'dust'.*it has masks \['block', 'half'\]"):
-        planted.record("train", "dust", "blind")
 
 
 # --- as a table
@@ -102,9 +73,6 @@ def test_what_is_not_finite_is_left_empty_and_the_json_stays_strict(planted: Aud
     broken = [replace(r, mse=[math.nan, *r.mse[1:]]) for r in planted.records]
     found = replace(planted, records=broken)
     found.store.copy_to(tmp_path, broken)
-    from recollect.auditing.statistics import write_csv
-    from recollect.records import write_json
-
     write_csv(tmp_path / "images.csv", broken)
     write_json(tmp_path / "audit.json", found.to_dict())
     assert "nan" not in (tmp_path / "images.csv").read_text().lower()

@@ -1,4 +1,4 @@
-"""An audit's folder used again: stopped and gone on with, grown, or taken by another audit."""
+"""An audit's folder used again: resumed, grown, or taken by another audit."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def cells(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("settings", [{}, {"gamma": None, "start": None, "attractors": 2}], ids=["given", "searched"])
-def test_stopped_anywhere_and_gone_on_with_it_is_the_same_audit(tmp_path: Path, settings: dict[str, Any]) -> None:
+def test_stopped_anywhere_and_resumed_it_is_the_same_audit(tmp_path: Path, settings: dict[str, Any]) -> None:
     whole, calls = counted(tmp_path / "whole", **settings)
     for share in (0.3, 0.6, 0.95):
         out = tmp_path / str(share)
@@ -69,7 +69,7 @@ def test_stopped_anywhere_and_gone_on_with_it_is_the_same_audit(tmp_path: Path, 
 def test_done_already_it_runs_no_cell_again(tmp_path: Path) -> None:
     _, calls = counted(tmp_path)
     _, again = counted(tmp_path)
-    assert again < calls / 3  # the probe, the loss and the film are left
+    assert again < calls / 3  # the probe, the loss and the traces are left
 
 
 def test_more_masks_are_added_to_what_is_there(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from recollect.auditing import Audit, Spread
 from recollect.auditing.pictures import load_arrays
 from recollect.auditing.shards import cut
 from recollect.distributed.jobs import Budget, Job, Runner, Tell, in_this_process
-from recollect.models import Carried
+from recollect.models import PortableModel
 from recollect.records import PER_IMAGE, Record
 from tests.auditing.making import images, small_audit
 from tests.planted import Memorizer
@@ -29,7 +29,7 @@ def test_every_image_is_in_one_shard_and_shards_are_alike(count: int, pieces: in
 
 def audited(out: Path, runner: Runner | None, **more: Any) -> Audit:
     model = Memorizer(images(8, 1).pixels)
-    measurer = Spread(runner, Carried(model), workers=2) if runner else None
+    measurer = Spread(runner, PortableModel(model), workers=2) if runner else None
     return small_audit(model=model, out=out, measurer=measurer, methods="blind,iterate,known", **more)
 
 
@@ -73,7 +73,7 @@ def test_a_cell_with_a_failed_shard_is_no_cell(tmp_path: Path) -> None:
         return False
 
     told: list[str] = []
-    spread = Spread(fails, Carried(Memorizer(images(8, 1).pixels)), 2, tell=told.append)
+    spread = Spread(fails, PortableModel(Memorizer(images(8, 1).pixels)), 2, tell=told.append)
     with pytest.raises(InputError, match="6 of 6 shards of a cell failed"):
         small_audit(out=tmp_path, measurer=spread)
     assert told == ["train / block / blind, images 0 to 1: failed: no reason"]

@@ -1,7 +1,12 @@
-import pytest
+from typing import Any
 
-from recollect import Blind, InputError
+import pytest
+import torch
+
+from recollect import Blind, FullyConnected, InputError, UNet
 from recollect.auditing import tuning
+from recollect.auditing.request import STARTS
+from recollect.auditing.tuning import GAMMAS, SearchSpace, Setting, search_space
 from recollect.degradation import all_erased, half_kept
 from tests.auditing.making import images
 from tests.planted import Memorizer
@@ -23,15 +28,14 @@ def test_every_setting_is_tried_and_the_best_is_taken() -> None:
     stored = images(4, 1)
     candidates = [Blind(gamma=g, start=s, limit=5) for g in (1e-6, 0.5) for s in (half_kept, all_erased)]
     f = Memorizer(stored.pixels)
-    rows = [tuning.try_setting(f, stored, blind, ["half"], noise_std=0.0, seed=42) for blind in candidates]
+    rows = [tuning.try_method(f, stored, blind, ["half"], noise_std=0.0, seed=42) for blind in candidates]
     assert [(r["gamma"], r["start"]) for r in rows] == [
         (1e-6, "half_kept"), (1e-6, "all_erased"), (0.5, "half_kept"), (0.5, "all_erased")
     ]  # fmt: skip
     found = tuning.Tuning([], [], rows)
     merits = [(r["accurate"], r["approximate"], r["mean_psnr"]) for r in rows]
     best = rows[merits.index(max(merits))]
-    assert (found.best.gamma, found.best.start.__name__) == (best["gamma"], best["start"])
-    assert found.best.limit == 100  # the short run was for the search alone
+    assert (found.best.gamma, found.best.start.__name__) == (best["gamma"], best["start"])  # type: ignore[attr-defined]
 
 
 def test_accurate_recovery_counts_before_approximate_and_that_before_psnr() -> None:
@@ -41,13 +45,13 @@ def test_accurate_recovery_counts_before_approximate_and_that_before_psnr() -> N
         )
 
     rows = [row(1, 0.1, 0.9, 90), row(2, 0.2, 0.3, 10), row(3, 0.2, 0.4, 5), row(4, 0.2, 0.4, 6)]
-    assert tuning.Tuning([], [], rows).best == Blind(gamma=4, start=all_erased)
+    assert tuning.Tuning([], [], rows).best == Setting(gamma=4, start=all_erased)
 
 
 def test_noise_is_in_the_search_as_it_is_in_the_audit() -> None:
     stored = images(4, 1)
     tried = [
-        tuning.try_setting(Memorizer(stored.pixels), stored, Blind(limit=2), ["half"], noise_std=n, seed=1)["mean_psnr"]
+        tuning.try_method(Memorizer(stored.pixels), stored, Blind(limit=2), ["half"], noise_std=n, seed=1)["mean_psnr"]
         for n in (0.0, 0.3)
     ]
     assert tried[0] > tried[1]
@@ -57,3 +61,44 @@ def test_it_is_tried_on_masks_of_the_audit() -> None:
     assert tuning.masks_to_tune_on({"block": "block", "half": "half", "dust": "dust"}) == ["block", "dust"]
     assert tuning.masks_to_tune_on({"x": "half", "r": "random:0.3", "dust": "dust"}) == ["half", "random:0.3"]
     assert tuning.masks_to_tune_on({"array": object()}) == ["block", "dust"]
+
+
+# --- what is searched
+
+
+def network(kind: str, **more: Any) -> torch.nn.Module:
+    return UNet(widths=(4, 4)) if kind == "unet" else FullyConnected((3, 8, 8), width=4, **more)
+
+
+def space(f: Any, gamma: Any = None, start: Any = None, noise_std: float = 0.0) -> SearchSpace:
+    return search_space(f, gamma, start, noise_std)
+
+
+@pytest.mark.parametrize(
+    ("f", "noise", "gamma", "start"),
+    [
+        (network("unet"), 0.0, 1.0, all_erased),
+        (network("fc"), 0.0, 0.5, half_kept),
+        (network("fc"), 0.02, 0.1, half_kept),
+        (network("fc", activation="prelu"), 0.0, 0.1, half_kept),
+        (network("fc", layers=20), 0.0, 0.1, half_kept),
+    ],
+    ids=["unet", "fc-10", "fc-10 with noise", "fc-10 prelu", "fc-20"],
+)
+def test_the_papers_networks_have_the_papers_settings(f: Any, noise: float, gamma: float, start: Any) -> None:
+    assert space(f, noise_std=noise).only == Setting(gamma, start)
+
+
+def test_only_what_is_not_given_is_searched() -> None:
+    foreign, own, every = torch.nn.Identity(), network("unet"), tuple(STARTS.values())
+    assert space(foreign) == SearchSpace(GAMMAS, every)
+    assert space(foreign, gamma=0.3) == SearchSpace((0.3,), every)
+    assert space(foreign, start="all_erased") == SearchSpace(GAMMAS, (all_erased,))
+    assert space(foreign, gamma=0.3, start="auto") == SearchSpace((0.3,), every)
+    assert space(foreign, gamma=1, start="half_kept").only == Setting(1.0, half_kept)
+    assert space(own, gamma="auto") == SearchSpace(GAMMAS, (all_erased,))
+    assert space(own, start="auto") == SearchSpace((1.0,), every)
+    assert space(own, gamma="auto", start="auto") == SearchSpace(GAMMAS, every)
+    assert space(own, start="half_kept").only == Setting(1.0, half_kept)
+    assert len(space(foreign).settings) == len(GAMMAS) * len(STARTS)
+    assert space(foreign).only is None

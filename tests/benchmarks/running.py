@@ -30,7 +30,7 @@ class Ended(NamedTuple):
 def ended(name: str, *arguments: str) -> Ended:
     """What `python benchmarks/NAME.py ARGUMENTS` says in the end; an exception is not caught."""
     out, err, code = io.StringIO(), io.StringIO(), 0
-    threads, log = torch.get_num_threads(), logging.getLogger("recollect.recovery")
+    threads, log = torch.get_num_threads(), logging.getLogger("recollect.accelerate")
     level, handlers = log.level, list(log.handlers)
     try:
         given = patch.object(sys, "argv", [f"{name}.py", *arguments])

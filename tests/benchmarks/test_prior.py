@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.auditing.generic_baseline import STRONGEST
 from recollect.diffusion import bundled, train_prior
+from recollect.methods.ddnm import STRONGEST
 from tests.benchmarks import running
 from tests.benchmarks.running import ROOT
 from tests.diffusion.making import TINY, pictures

@@ -11,7 +11,7 @@ from tests.benchmarks import running
 from tests.benchmarks.running import ROOT, benchmark
 
 run, refused = (partial(function, "recovery") for function in (running.run, running.refused))
-recovery, plain = benchmark("recovery"), benchmark("plain_recovery")
+recovery, baseline = benchmark("recovery"), benchmark("baseline_recovery")
 
 
 def test_the_benchmark_runs(tmp_path: Path) -> None:
@@ -40,11 +40,11 @@ def test_the_rounds_of_the_papers_loop_are_known_without_running_it() -> None:
     images = load("photos?count=8&size=8")
     f = FullyConnected(images.shape, layers=4, width=128)
     train_to_loss(f, images, until=1e-6)
-    y, settings = observe(images, mask("block", images.shape)).y, plain.Settings(0.5, limit=30)
+    y, settings = observe(images, mask("block", images.shape)).y, baseline.Settings(0.5, limit=30)
     calm = recovery.Calm(y)
     found = Blind(limit=30)(f.eval(), y, trace=calm)
     expected = recovery.rounds_by_the_papers_rule(found, calm.rounds, 30)
-    _, theirs = plain.recover_one_by_one(f, y, half_kept(y).keep, settings, 1000, torch.arange(len(y)))
+    _, theirs = baseline.recover_one_by_one(f, y, half_kept(y).keep, settings, 1000, torch.arange(len(y)))
     assert theirs.rounds.tolist() == expected.tolist()
     more = (expected - found.rounds)[found.stop == Stop.CONVERGED]
     assert len(set(more.tolist())) > 1  # not the same for all

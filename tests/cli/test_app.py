@@ -5,6 +5,7 @@ from inspect import signature
 import pytest
 
 import recollect
+from recollect.auditing import AuditRequest
 from recollect.training import Recipe
 from tests.cli.running import here, mistake
 
@@ -16,7 +17,7 @@ def test_help_tells_a_newcomer_where_to_begin_and_what_exit_codes_mean() -> None
     assert "Begin with recollect demo" in words
     for command in ("demo", "audit", "train", "data", "paper"):
         assert f" {command} " in words
-    for code in ("0 done", "1 not finished", "2 something was asked for wrongly", "3 the rate is above", "130"):
+    for code in ("0 done", "1 not finished", "2 invalid usage", "3 the rate is above", "130"):
         assert code in words
 
 
@@ -64,7 +65,7 @@ def test_python_dash_m_is_the_same_command() -> None:
     assert "Traceback" not in done.stderr
 
 
-AUDITING = {*signature(recollect.audit).parameters, *signature(recollect.open_model).parameters}
+AUDITING = {*signature(AuditRequest).parameters, *signature(recollect.open_model).parameters}
 TRAINING = {p for f in (recollect.train_to_loss, Recipe, recollect.FullyConnected) for p in signature(f).parameters}
 
 

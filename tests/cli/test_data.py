@@ -1,5 +1,6 @@
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from typer.testing import CliRunner, Result
 from recollect.cli.data import app
 from recollect.errors import InputError
 from recollect.sources import reproduce
-from recollect.sources.download import ARCHIVES, Archive
+from recollect.sources.base import SOURCES, Archive
 
 
 def run(*arguments: str) -> Result:
@@ -90,7 +91,9 @@ def test_mistakes_reach_the_root_command_as_sentences(array: str, tmp_path: Path
 def test_fetch_keeps_what_is_there_and_says_how_to_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.bin").write_bytes(b"content")
     here = Archive("http://127.0.0.1:9/x.bin", hashlib.md5(b"content").hexdigest(), "x.bin", 1)
-    monkeypatch.setitem(ARCHIVES, "cifar10", (here,))
+    monkeypatch.setattr(
+        "recollect.sources.download.SOURCES", {"cifar10": replace(SOURCES["cifar10"], archives=(here,))}
+    )
     text = output("fetch", "cifar10", "--cache", str(tmp_path))
     assert text == f"cifar10: {tmp_path}/x.bin\nUse it as cifar10:{tmp_path}\n"
 

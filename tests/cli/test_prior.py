@@ -23,7 +23,7 @@ def test_a_prior_is_trained_and_used(folder: Path) -> None:
     assert (folder / "prior" / "samples.png").exists()
     audited = here(*QUICK, "--methods", "blind,ddnm", "--prior", "prior")
     assert audited.exit_code == 0, audited.output
-    assert "Attribution: of 6 training images, blind reads 6 almost exactly" in audited.stdout
+    assert "Attribution: of 6 training images, blind recovers 6 almost exactly" in audited.stdout
     assert "trained on five pictures, and has seen 0 of the 6 train images" in audited.stdout
     assert "5 of the 5 control images" in audited.stdout
 

@@ -42,11 +42,11 @@ def test_json(folder: Path) -> None:
     assert [Path(c["path"]).exists() for c in found["checkpoints"]] == [True]
 
 
-def test_a_time_limit_keeps_what_was_reached_and_exits_with_one(folder: Path) -> None:
-    result = here(*SMALL, "--until", "1e-12", "--max-seconds", "0.1")
+def test_a_limit_keeps_what_was_reached_and_exits_with_one(folder: Path) -> None:
+    result = here(*SMALL, "--until", "1e-12", "--max-steps", "5")
     assert result.exit_code == 1, result.output
     assert "short of" in result.stdout
-    assert f"{Path('runs') / BEST}, the best there was" in result.stdout
+    assert f"{Path('runs') / BEST}, the best so far" in result.stdout
     assert load_checkpoint(folder / "runs" / BEST).about["milestone"] is None
     assert "short of" in (folder / "runs" / "log.txt").read_text()
 
@@ -79,7 +79,7 @@ def test_there_is_a_checkpoint_at_every_decade(until: float, decades: list[int])
         (["--device", "nowhere"], "The device nowhere cannot be used"),
         (["--max-seconds", "-1"], "negative"),
         (["--max-steps", "-1"], "negative"),
-        (["--network", "unet"], "--layers, --width and --last-width are of fc"),
+        (["--network", "unet"], "The network unet has no setting 'layers'"),
         (["--out", "train.npy"], "train.npy is a file"),
         (["--out", "train.npy/below"], "cannot be written"),
     ],
@@ -121,16 +121,13 @@ def test_a_run_of_another_network_in_the_folder_is_refused(folder: Path) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_it_goes_on_from_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
+def test_interrupted_it_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     fill(tmp_path)
-    process = start(tmp_path, *SMALL, "--until", "1e-30")  # which cannot be reached before it is heard
-    until = time.monotonic() + 60
-    while not list(tmp_path.glob("runs/loss-1e-04*")) and time.monotonic() < until and process.poll() is None:
+    process = start(tmp_path, *SMALL, "--until", "1e-30")  # which is never reached: only the signal ends it
+    while not list(tmp_path.glob("runs/loss-1e-04*")) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate()
     assert process.returncode == 130, err
     assert "recollect: interrupted" in err
     assert "once more to stop at once" in err

@@ -45,7 +45,7 @@ def test_quiet_where_there_is_no_terminal() -> None:
     assert shown(progress(3e-5, 1.0, 1e-5, "[1.0 s, step 50] spike"), progress(), terminal=False) == ""
 
 
-def test_a_terminal_sees_the_log_as_it_comes_word_for_word() -> None:
+def test_a_terminal_sees_the_log_word_for_word() -> None:
     line = "[1.0 s, step 50] reached 1e-04 (measured 9.02e-05)"
     out = shown(progress(3e-5, 1.0, 1e-5, line), progress(), terminal=True)
     assert out.count(line) == 1  # its brackets are no markup

@@ -25,8 +25,17 @@ def test_a_new_family_needs_only_its_fields() -> None:
     assert Fade(torch.tensor([0.5])).expand(torch.zeros(4, 1, 2, 2)).factor.tolist() == [0.5] * 4
 
 
-@pytest.mark.parametrize("call", [lambda d, x: d.apply(x), lambda d, x: d.prox(x, x, 1.0), lambda d, x: d.refit(x, x)])
-def test_the_three_methods_are_asked_for(call: object) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d, x: d.apply(x),
+        lambda d, x: d.prox(x, x, 1.0),
+        lambda d, x: d.refit(x, x),
+        lambda d, x: d.first_guess(x),
+        lambda d, x: d.parse("1", (1, 2, 2)),
+    ],
+)
+def test_a_family_must_say_what_it_does(call: object) -> None:
     with pytest.raises(NotImplementedError):
         call(Degradation(), torch.zeros(1, 1, 2, 2))  # type: ignore[operator]
 

@@ -37,6 +37,10 @@ def test_a_draw_belongs_to_its_image(kind: str) -> None:
     assert not torch.equal(filled(kind, seed=1), filled(kind))
 
 
+def test_every_fill_says_what_it_is() -> None:
+    assert all(fill.name == name and fill.summary for name, fill in FILLS.items())
+
+
 def test_zero_is_the_paper_s_erasure_itself() -> None:
     assert fill_erased(HALF, IMAGES, "zero") is HALF
 

@@ -20,6 +20,7 @@ def erased(name: str, h: int) -> np.ndarray:
 
 def test_the_six_are_numbered_as_in_the_paper() -> None:
     assert list(SIX) == ["block", "half", "scatter", "frame", "stripes", "dust"]
+    assert all(named.name == name and named.summary.startswith("erases ") for name, named in SIX.items())
 
 
 @pytest.mark.parametrize("h", SIZES)

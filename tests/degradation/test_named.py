@@ -2,35 +2,55 @@ import pytest
 import torch
 
 from recollect import Erasure, InputError, mask
-from recollect.degradation import Blur, Coarse, degradation
+from recollect.degradation import DEGRADATIONS, Blur, Coarse, degradation
 
 SHAPE = (3, 8, 8)
 
 
-def test_every_spelling() -> None:
-    assert degradation("blur:1.5", SHAPE).width.tolist() == [1.5]  # type: ignore[attr-defined]
-    assert degradation("coarse:4", SHAPE).factor.tolist() == [4]  # type: ignore[attr-defined]
-    assert torch.equal(degradation("half", SHAPE).keep, mask("half", SHAPE).keep)  # type: ignore[attr-defined]
+def test_a_name_with_its_value() -> None:
+    blur, coarse = degradation("blur:1.5", SHAPE), degradation("coarse:4", SHAPE)
+    assert isinstance(blur, Blur)
+    assert blur.width.tolist() == [1.5]
+    assert isinstance(coarse, Coarse)
+    assert coarse.factor.tolist() == [4]
+
+
+def test_masks_and_objects_are_degradations_too() -> None:
+    half = degradation("half", SHAPE)
+    assert isinstance(half, Erasure)
+    assert torch.equal(half.keep, mask("half", SHAPE).keep)
     own = Blur(torch.tensor([2.0]))
     assert degradation(own, SHAPE) is own
     assert type(degradation(mask("half", SHAPE), SHAPE)) is Erasure
 
 
-def test_they_say_what_they_do() -> None:
+def test_every_degradation_says_what_it_is() -> None:
+    assert list(DEGRADATIONS) == ["blur", "coarse"]
+    for name, family in DEGRADATIONS.items():
+        assert family.summary
+        assert type(degradation(family.example, SHAPE)) is family
+        assert family.example.startswith(f"{name}:")
+
+
+def test_an_object_says_what_it_does() -> None:
     assert str(degradation("half", SHAPE)) == "50.0% erased"
     assert str(Blur(torch.tensor([1.5]))) == "blurred by a Gaussian of 1.5 pixels"
     assert str(Coarse(torch.tensor([2]))) == "means of 2x2 pixels"
 
 
 @pytest.mark.parametrize(
-    ("what", "words"),
+    ("what", "sentence"),
     [
         ("blur:wide", "'wide' is not a number; write for example blur:1.5"),
+        ("blur", "'' is not a number; write for example blur:1.5"),
         ("coarse:1.5", "'1.5' is not a whole number; write for example coarse:4"),
         ("blur:-1", "zero or more"),
-        ("blurred", "also blur:WIDTH and coarse:FACTOR"),
+        (
+            "blurred",
+            "There is no mask 'blurred'. Known: block, .*, random-each:FRACTION, blur:1.5, coarse:4, or the path",
+        ),
     ],
 )
-def test_others_are_refused(what: str, words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_others_are_refused(what: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
         degradation(what, SHAPE)

@@ -38,11 +38,11 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     said: list[str] = []
     train_prior(pictures(), tmp_path, max_seconds=0.3, recipe=TINY, device="cpu", samples=0)
     steps = torch.load(tmp_path / "training.pt", weights_only=True)["steps"]
-    train_prior(pictures(), tmp_path, max_seconds=0.9, recipe=TINY, device="cpu", samples=0, say=said.append)
+    train_prior(pictures(), tmp_path, max_seconds=0.9, recipe=TINY, device="cpu", samples=0, report=said.append)
     assert said[0].startswith(f"going on after step {steps},")
     assert torch.load(tmp_path / "training.pt", weights_only=True)["steps"] > steps
     assert "loss" in said[-2]
-    train_prior(pictures(), tmp_path, max_seconds=0.2, recipe=TINY, device="cpu", samples=0, say=said.append)
+    train_prior(pictures(), tmp_path, max_seconds=0.2, recipe=TINY, device="cpu", samples=0, report=said.append)
     assert any(line.startswith("It has had its 0.2 s already") for line in said)
     for other in ({"images": pictures(seed=1)}, {"recipe": replace(TINY, seed=1)}):
         given = {"images": pictures(), "recipe": TINY} | other
@@ -80,7 +80,7 @@ def test_a_training_that_is_ended_by_the_user_goes_on_later(tmp_path: Path, monk
     monkeypatch.undo()
     train_prior(
         pictures(), tmp_path, max_seconds=0.01, recipe=TINY, device="cpu", samples=0,
-        say=lambda line: steps.append(int(line.split()[4].strip(","))) if "going on" in line else None,
+        report=lambda line: steps.append(int(line.split()[4].strip(","))) if "going on" in line else None,
     )  # fmt: skip
     assert steps == [3]
 
@@ -98,7 +98,7 @@ def test_a_training_that_diverges_is_told_and_not_saved(tmp_path: Path, monkeypa
 
 def test_few_steps_and_the_drawing_of_samples_are_told(tmp_path: Path) -> None:
     said: list[str] = []
-    train_prior(pictures(), tmp_path, max_seconds=1e-6, recipe=TINY, device="cpu", samples=40, say=said.append)
+    train_prior(pictures(), tmp_path, max_seconds=1e-6, recipe=TINY, device="cpu", samples=40, report=said.append)
     assert "Only 1 steps were made, and a prior knows little" in said[1]
     assert said[2] == "drawing 16 samples"
     assert torch.load(tmp_path / "training.pt", weights_only=True)["steps"] == 1
@@ -108,6 +108,6 @@ def test_few_steps_and_the_drawing_of_samples_are_told(tmp_path: Path) -> None:
 def test_it_trains_on_a_gpu_with_fused_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "WORTH_COMPILING", 0)
     said: list[str] = []
-    prior = train_prior(pictures(), tmp_path, max_seconds=60, recipe=TINY, samples=2, say=said.append)
+    prior = train_prior(pictures(), tmp_path, max_seconds=60, recipe=TINY, samples=2, report=said.append)
     assert next(prior.parameters()).device.type == "cuda"
     assert said[0].startswith("compiled in")

@@ -15,7 +15,7 @@ from recollect.distributed import Crew
 from recollect.distributed.actors import TRIES
 from recollect.distributed.jobs import Budget, Folder, Shared, Task
 from tests.distributed.making import add_a_file, at_work, end_myself, nap, naps, one, refuse, short_of_memory, who
-from tests.paper.test_run import contents, lines_of
+from tests.paper.making import cell_files, run_lines
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -172,10 +172,10 @@ PROGRAM = """
     from recollect.distributed import crew_on
     from recollect.paper.run import run
     from recollect.paper.scales import SMALL
-    from tests.paper.making import bench, experiment
+    from tests.paper.making import make_experiment, make_workspace
     with crew_on("ray", "cpu") as crew:
-        run([experiment(("block", "half", "scatter", "dust"))], SMALL, bench(Path(sys.argv[1])), runner=crew,
-            tell=lambda line: print(line, flush=True))
+        experiment, workspace = make_experiment(("block", "half", "scatter", "dust")), make_workspace(Path(sys.argv[1]))
+        run([experiment], SMALL, workspace, runner=crew, log=lambda line: print(line, flush=True))
 """
 
 
@@ -184,14 +184,14 @@ def test_a_driver_that_is_killed_and_started_again_goes_on_from_the_records(crew
     running = subprocess.Popen(program, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
     for line in running.stdout:
-        if "accurate" in line and len(contents(tmp_path)) >= 3:
+        if "accurate" in line and len(cell_files(tmp_path)) >= 3:
             break
     os.kill(running.pid, signal.SIGKILL)
     running.wait()
     running.stdout.close()
-    before = contents(tmp_path)
+    before = cell_files(tmp_path)
     assert 3 <= len(before) < 24
-    told = lines_of(tmp_path, "block", "half", "scatter", "dust", runner=crew)
+    told = run_lines(tmp_path, "block", "half", "scatter", "dust", runner=crew)
     assert not any("trained:" in line for line in told)  # the weights had come back
     assert len(told) - 1 == 24 - len(before)
-    assert before.items() <= contents(tmp_path).items()
+    assert before.items() <= cell_files(tmp_path).items()

@@ -18,8 +18,21 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_where_ray_is_missing_one_line_says_how_to_install_it(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['ray'] = None; from recollect.paper.commands import main; sys.exit(main())"
-    command = [sys.executable, "-W", "error", "-c", code, "run", "psnr", "--on", "ray", "--results", str(tmp_path)]
+    code = "import sys; sys.modules['ray'] = None; from recollect.cli.app import main; main()"
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        code,
+        "paper",
+        "run",
+        "psnr",
+        "--on",
+        "ray",
+        "--results",
+        str(tmp_path),
+    ]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stderr == "recollect: Ray is not installed; pip install 'recollect[ray]' installs it.\n"

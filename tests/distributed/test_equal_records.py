@@ -7,12 +7,12 @@ import pytest
 
 from recollect.auditing import Spread
 from recollect.distributed import Crew
-from recollect.models import Carried
+from recollect.models import PortableModel
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from recollect.records import PER_IMAGE, read_json, read_records
 from tests.auditing.making import images, small_audit
-from tests.paper.making import bench, experiment
+from tests.paper.making import make_experiment, make_workspace
 from tests.planted import Memorizer
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -33,8 +33,8 @@ def test_the_papers_records_are_those_of_a_local_run(crew: Crew, tmp_path: Path)
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     told: list[str] = []
-    assert run([experiment()], SMALL, bench(tmp_path / "here"))
-    assert run([experiment()], SMALL, bench(tmp_path / "there"), runner=crew, tell=told.append)
+    assert run([make_experiment()], SMALL, make_workspace(tmp_path / "here"))
+    assert run([make_experiment()], SMALL, make_workspace(tmp_path / "there"), runner=crew, log=told.append)
     assert without_times(tmp_path / "here") == without_times(tmp_path / "there")
     assert len(without_times(tmp_path / "there")) == 13
     assert told[-1].endswith("12 of 12 cells recorded.")
@@ -44,7 +44,7 @@ def test_the_papers_records_are_those_of_a_local_run(crew: Crew, tmp_path: Path)
 
 def test_an_audit_is_that_of_a_local_run(crew: Crew, tmp_path: Path) -> None:
     model = Memorizer(images(8, 1).pixels)
-    spread = Spread(crew, Carried(model), len(crew))
+    spread = Spread(crew, PortableModel(model), len(crew))
     here = small_audit(model=model, out=tmp_path / "here", noise_std=0.01)
     there = small_audit(model=model, out=tmp_path / "there", noise_std=0.01, measurer=spread)
     assert [r.key for r in here.records] == [r.key for r in there.records]

@@ -9,12 +9,10 @@ import pytest
 
 from recollect.distributed import Crew
 from recollect.distributed.jobs import Budget
-from recollect.paper import measure as measuring
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from tests.distributed.making import naps, one_pid
-from tests.paper.making import bench, experiment
-from tests.paper.test_run import contents
+from tests.paper.making import cell_files, make_experiment, make_workspace
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -35,10 +33,7 @@ def test_a_machine_that_is_lost_costs_time_and_no_task(crew: Crew, cluster: Any,
 
 
 @pytest.mark.slow
-def test_the_papers_cells_outlive_a_worker_and_a_machine(
-    crew: Crew, cluster: Any, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "SIDE_BY_SIDE", 0)  # a task for every cell
+def test_the_papers_cells_outlive_a_worker_and_a_machine(crew: Crew, cluster: Any, second: Any, tmp_path: Path) -> None:
     told: list[str] = []
 
     def tell(line: str) -> None:
@@ -52,8 +47,9 @@ def test_the_papers_cells_outlive_a_worker_and_a_machine(
             cluster.remove_node(second, allow_graceful=False)
 
     masks = ("block", "half", "scatter", "dust")
-    assert run([experiment(masks)], SMALL, bench(tmp_path), runner=crew, tell=tell)
-    assert len(contents(tmp_path)) == 24
+    experiment, workspace = make_experiment(masks), make_workspace(tmp_path)
+    assert run([experiment], SMALL, workspace, runner=crew, log=tell, masks_together=0)  # a task for every cell
+    assert len(cell_files(tmp_path)) == 24
     names = [line.split(":")[0] for line in told if "accurate" in line]
     assert len(names) == len(set(names)) == 24
     assert sum("trained:" in line for line in told) == 1

@@ -56,7 +56,7 @@ def test_auditing_your_own_model(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_adding_a_degradation(capsys: pytest.CaptureFixture[str]) -> None:
     names = run("adding-a-degradation")
-    assert "of the 6 training images can be read back" in capsys.readouterr().out
+    assert "of the 6 training images can be recovered" in capsys.readouterr().out
     assert names["result"].masks == ["dimmed"]  # type: ignore[attr-defined]
 
 

@@ -42,6 +42,12 @@ def images(count: int = 5, shape: tuple[int, ...] = SIZE) -> Tensor:
     return torch.rand(count, *shape, generator=torch.Generator().manual_seed(5))
 
 
+def agree(opened: nn.Module, model: nn.Module, count: int = 5) -> bool:
+    """Return whether two models give the same images."""
+    with torch.no_grad():
+        return torch.allclose(opened(images(count)), model(images(count)), atol=1e-6)
+
+
 def script(model: nn.Module, path: Path, example: Tensor | None = None) -> Path:
     """Scripted, or traced with an example."""
     with warnings.catch_warnings():

@@ -1,35 +1,48 @@
-"""An experiment small enough to be computed in a second, and records of made-up errors."""
+"""An experiment small enough to be computed in a second, and records of invented errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from recollect.paper.cells import Cell, Fit, ImageSet
 from recollect.paper.experiment import Experiment
-from recollect.paper.fit import Bench
-from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.run import run
+from recollect.paper.scales import SMALL, Scale
+from recollect.paper.store import Store
+from recollect.paper.workspace import Workspace
 from recollect.records import Record
 
-IMAGES = ImageSet("made4", "svhn:{data}/svhn?count=4&seed=42", 4)  # never read: the arrays beside it go first
-FIT = Fit("fc3", "lrelu", "adam", 64, IMAGES, (1e-2, 1e-3), 30, 60)
+IMAGES = ImageSet("made4", "svhn:{data}/svhn?count=4&seed=42", 4)  # never read: the arrays beside it replace it
+FIT = Fit("fc3", "lrelu", "adam", 64, IMAGES, (1e-2, 1e-3), 30, 600)
+ERRORS = {
+    "iterate": [1e-1, 1e-1, 1e-5, 1e-9], "blind": [1e-1, 1e-5, 1e-9, 1e-9], "known": [1e-9] * 4,
+    "refined": [1e-9] * 4, "known-400": [1e-9] * 4, "ddnm": [1e-1] * 4,
+}  # fmt: skip
+SHORT = 200  # steps: enough for a loss of 1e-2 of this network, not for one of 1e-30
 
 
 def write_images(folder: Path) -> str:
-    """The two sets as ready-made arrays; the folder's name is what --data takes."""
+    """Write both sets as arrays; the folder is what --data takes."""
     rng = np.random.default_rng(0)
     for part in ("train", "control"):
         np.savez(folder / f"made4-{part}.npz", images=rng.integers(0, 256, (4, 3, 8, 8), dtype=np.uint8))
     return str(folder)
 
 
-def bench(folder: Path) -> Bench:
-    return Bench(Results(folder / "results"), folder / "work", write_images(folder), torch.device("cpu"))
+def make_workspace(folder: Path) -> Workspace:
+    folder.mkdir(exist_ok=True)
+    return Workspace(Store(folder / "results"), folder / "work", write_images(folder), torch.device("cpu"))
 
 
-def experiment(masks: Sequence[str] = ("block", "dust"), fit: Fit = FIT) -> Experiment:
+def records_alone(folder: Path) -> Workspace:
+    """Make a workspace without data: what is drawn comes from records."""
+    return Workspace(Store(folder / "results"), folder / "work", None, torch.device("cpu"))
+
+
+def make_experiment(masks: Sequence[str] = ("block", "dust"), fit: Fit = FIT) -> Experiment:
     def cells(_scale: Scale) -> list[Cell]:
         return [
             Cell(fit, loss, part, mask, method)
@@ -42,20 +55,24 @@ def experiment(masks: Sequence[str] = ("block", "dust"), fit: Fit = FIT) -> Expe
     return Experiment("made", "a small experiment", "nowhere", cells)
 
 
-def made_up(results: Results, cells: Sequence[Cell], errors: dict[str, list[float]]) -> None:
-    """A record for each cell with these errors of its method."""
+def run_lines(folder: Path, *masks: str, **options: Any) -> list[str]:
+    """Run the small experiment and return the lines of its log."""
+    log: list[str] = []
+    run([make_experiment(masks or ("block", "dust"))], SMALL, make_workspace(folder), log=log.append, **options)
+    return [line for entry in log for line in entry.splitlines()]
+
+
+def cell_files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "results" / "cells").iterdir()}
+
+
+def add_records(store: Store, cells: Sequence[Cell], errors: dict[str, list[float]]) -> None:
+    """Add a record for each cell with these errors of its method."""
     for cell in cells:
         mse = errors[cell.method]
-        results.add(
-            Record(
-                cell.identity,
-                cell.settings,
-                [str(i) for i in range(len(mse))],
-                mse,
-                [1] * len(mse),
-                [40] * len(mse),
-                ["done"] * len(mse),
-                seconds=1.0,
-                provenance={"train_loss": cell.loss or 2e-7, "device": "made up"},
-            )
-        )
+        count = len(mse)
+        record = Record(
+            cell.identity, cell.settings, [str(i) for i in range(count)], mse, [1] * count, [40] * count,
+            ["done"] * count, seconds=1.0, provenance={"train_loss": cell.loss or 2e-7, "device": "invented"},
+        )  # fmt: skip
+        store.add(record)

@@ -9,8 +9,7 @@ from recollect import Images, InputError
 from recollect.diffusion import bundled
 from recollect.paper.cells import Cell, ImageSet
 from recollect.paper.experiments import perfect_fit
-from recollect.paper.experiments.catalogue import EXPERIMENTS
-from recollect.paper.scales import FULL, SMALL, scale_named
+from recollect.paper.scales import FULL
 
 FIT = FULL.perfect("fc10", "lrelu", "adam")
 CELL = Cell(FIT, 1e-8, "train", "block", "blind")
@@ -30,11 +29,11 @@ def test_a_key_tells_every_part_of_a_cell() -> None:
 def test_of_very_many_images_a_share_is_attacked_spread_over_the_set() -> None:
     images = Images(torch.rand(25, 1, 2, 2), ids=[str(i) for i in range(25)])
     some = replace(FIT.images, attacked=10)
-    assert FIT.images.chosen(images) is images
-    ids = [int(i) for i in some.chosen(images).ids]
+    assert FIT.images.select_attacked(images) is images
+    ids = [int(i) for i in some.select_attacked(images).ids]
     assert (len(set(ids)), ids[0], ids[-1]) == (10, 0, 24)
     assert max(b - a for a, b in pairwise(ids)) <= 3
-    assert replace(some, attacked=26).chosen(images) is images
+    assert replace(some, attacked=26).select_attacked(images) is images
     assert replace(CELL, fit=replace(FIT, images=some)).key != CELL.key
     assert FULL.moderate("fc20", "lrelu", "muon").images.attacked == 500
 
@@ -64,7 +63,7 @@ def test_how_long_a_training_may_take_does_not_change_what_it_is() -> None:
 def test_gamma_is_the_papers(kind: str, activation: str, noise: float, gamma: float) -> None:
     fit = FULL.perfect(kind, activation, "adam")
     methods = [
-        Cell(fit, 1e-8, "train", "block", m, noise).settled_method() for m in ("blind", "known", "known-400", "refined")
+        Cell(fit, 1e-8, "train", "block", m, noise).build_method() for m in ("blind", "known", "known-400", "refined")
     ]
     assert {method.gamma for method in methods} == {gamma}
     assert [method.steps for method in methods] == [40, 40, 400, 40]
@@ -74,7 +73,7 @@ def test_gamma_is_the_papers(kind: str, activation: str, noise: float, gamma: fl
 @pytest.mark.parametrize("method", ["blind", "known", "known-400", "refined"])
 def test_a_gamma_of_its_own_is_used_and_named(method: str) -> None:
     own = replace(CELL, method=method, gamma=1.0)
-    assert own.settled_method() == replace(replace(CELL, method=method).settled_method(), gamma=1.0)
+    assert own.build_method() == replace(replace(CELL, method=method).build_method(), gamma=1.0)
     assert own.method_name == f"{method}, gamma 1"
     assert str(own).endswith(f"block {method} gamma-1")
 
@@ -82,7 +81,7 @@ def test_a_gamma_of_its_own_is_used_and_named(method: str) -> None:
 def test_where_images_come_from(tmp_path: Path) -> None:
     real = ImageSet("svhn50", "svhn:{data}/svhn?count=50", 50)
     assert real.source("control", "/d") == "svhn:/d/svhn?count=50&part=control"
-    fewer = replace(real, others="svhn:{data}/svhn?count=5")
+    fewer = replace(real, control_spelling="svhn:{data}/svhn?count=5")
     assert fewer.source("control", "/d") == "svhn:/d/svhn?count=5&part=control"
     assert fewer.source("train", "/d") == real.source("train", "/d")
     with pytest.raises(InputError, match="--data DIR"):
@@ -90,41 +89,6 @@ def test_where_images_come_from(tmp_path: Path) -> None:
     (tmp_path / "svhn50-train.npz").touch()
     assert real.source("train", str(tmp_path)) == f"array:{tmp_path}/svhn50-train.npz"
     assert real.source("control", str(tmp_path)) == f"svhn:{tmp_path}/svhn?count=50&part=control"
-
-
-def test_the_scales_differ_in_sizes_alone() -> None:
-    """And in how many U-Nets Adam trains too, and that two cores are spared the generic method beside FC-10."""
-    assert FULL.by_both["unet"] == ("softplus",)
-    assert (SMALL.few["fc10"].prior, FULL.few["fc10"].prior) == (None, "tiny-64")
-    without = {kind: replace(images, prior=SMALL.few[kind].prior) for kind, images in FULL.few.items()}
-    same = replace(FULL, by_both=SMALL.by_both, few=without)
-    for experiment in EXPERIMENTS.values():
-        small, full = experiment.cells(SMALL), experiment.cells(same)
-        said = [
-            [(c.loss, c.set, c.mask, c.method, c.fit.kind, c.fit.activation, c.fit.optimizer) for c in s]
-            for s in (small, full)
-        ]
-        assert said[0] == said[1]
-        assert len(experiment.fits(SMALL)) == len(experiment.fits(same))
-
-
-def test_very_many_images_are_trained_by_muon_alone() -> None:
-    fits = {fit for experiment in EXPERIMENTS.values() for fit in experiment.fits(FULL)}
-    fits |= {e.pictures.fit(FULL) for e in EXPERIMENTS.values() if e.pictures}
-    assert {fit.optimizer for fit in fits if fit.images.count == 25_000} == {"muon"}
-
-
-def test_the_sizes_of_the_paper() -> None:
-    sizes = {fit.images.name: fit.milestones[-1] for e in EXPERIMENTS.values() for fit in e.fits(FULL)}
-    assert sizes == {"tiny600": 1e-8, "svhn50": 1e-8, "tiny25000": 1e-4, "cifar1000": 1e-4}
-    with pytest.raises(InputError, match="no scale 'huge'; choose from small, full"):
-        scale_named("huge")
-
-
-def test_two_trainings_of_one_name_do_not_exist() -> None:
-    for scale in (SMALL, FULL, scale_named("small", "data")):
-        fits = {fit for e in EXPERIMENTS.values() for fit in e.fits(scale)}
-        assert len({fit.name for fit in fits}) == len(fits)
 
 
 def test_the_generic_method_has_one_record_for_all_networks_of_the_same_images() -> None:
@@ -139,7 +103,7 @@ def test_what_is_looked_for_is_what_the_generic_method_is_set_to() -> None:
     """The settings are spelled out so that a record can be found where no prior can be opened."""
     pytest.importorskip("diffusers")
     cell = Cell(FULL.perfect("unet", "softplus", "muon"), 1e-8, "train", "dust", "ddnm")
-    method = cell.settled_method(bundled())
+    method = cell.build_method(bundled())
     looked_for = dict(cell.settings["method"])
     assert looked_for.pop("kind") == type(method).__name__
     assert looked_for.pop("prior").startswith("cifar10-32 ")

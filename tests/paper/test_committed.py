@@ -9,10 +9,10 @@ import torch
 from benchmarks.refined_against_blind import pair_up
 from recollect.paper.experiment import Experiment
 from recollect.paper.experiments import accurate
-from recollect.paper.fit import Bench
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
-from recollect.paper.store import Results
+from recollect.paper.store import Store
+from recollect.paper.workspace import Workspace
 from recollect.records import Record, read_record, read_records
 
 RESULTS = Path(__file__).parents[2] / "results" / "paper"
@@ -68,7 +68,7 @@ def test_a_committed_training_and_its_cells_measured_again(
 ) -> None:
     """Weights differ between machines in their last bits, and so does an image or two; under the other two masks the
     U-Net's next training may hold half of the images or all (docs/reproduction.md)."""
-    committed = Results(RESULTS / "small")
+    committed = Store(RESULTS / "small")
     cells = [
         cell
         for cell in accurate.EXPERIMENT.cells(SMALL)
@@ -76,10 +76,10 @@ def test_a_committed_training_and_its_cells_measured_again(
     ]
     assert len(cells) == len(masks) * len(methods)
     patient = [replace(cell, fit=replace(cell.fit, limit_seconds=300)) for cell in cells]
-    again = Bench(Results(tmp_path / "results"), tmp_path / "work", None, torch.device("cpu"))
+    again = Workspace(Store(tmp_path / "results"), tmp_path / "work", None, torch.device("cpu"))
     assert run([Experiment("again", "", "", lambda _: patient)], SMALL, again)
     for cell in cells:
-        before, now = committed.find(cell), again.results.find(cell)
+        before, now = committed.find(cell), again.store.find(cell)
         assert before is not None
         assert now is not None
         assert abs(before.score.accurate.count - now.score.accurate.count) <= allowed, cell

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+
+from recollect import Images
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -32,6 +35,16 @@ def values() -> Callable[..., np.ndarray]:
     """Random 8-bit values of a shape."""
     rng = np.random.default_rng(3)
     return lambda *shape: rng.integers(0, 256, shape, dtype=np.uint8)
+
+
+def eight_bit(images: Images) -> np.ndarray:
+    """Return the 8-bit values that a set was read from."""
+    return (images.pixels * 255).round().to(torch.uint8).numpy()
+
+
+def kept_as_bytes(images: Images) -> bool:
+    """Return whether a set is kept as bytes: its pixels are then made at each access."""
+    return images.pixels is not images.pixels
 
 
 def encoded(image: Image.Image, kind: str, **options: object) -> bytes:

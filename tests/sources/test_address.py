@@ -4,16 +4,16 @@ from hypothesis import strategies as st
 
 from recollect.errors import InputError
 from recollect.sources import SOURCES
-from recollect.sources.address import Request, parse
+from recollect.sources.address import Address, parse
 
 
-def parsed(spec: str) -> Request:
+def parsed(spec: str) -> Address:
     return parse(spec, SOURCES)
 
 
-def test_every_part_of_a_spelling_is_read() -> None:
-    request = parsed("tiny-imagenet:some/dir?per-class=3&seed=7&size=32&part=control")
-    assert request == Request("tiny-imagenet", "some/dir", None, 3, 7, 32, "control")
+def test_every_part_of_an_address_is_read() -> None:
+    address = parsed("tiny-imagenet:some/dir?per-class=3&seed=7&size=32&part=control")
+    assert address == Address("tiny-imagenet", "some/dir", None, 3, 7, 32, "control")
 
 
 def test_defaults_are_filled_in_and_written_out() -> None:
@@ -36,12 +36,12 @@ def test_defaults_are_filled_in_and_written_out() -> None:
     ],
 )
 def test_paths_are_taken_as_they_are(spec: str, source: str, path: str) -> None:
-    request = parsed(spec)
-    assert (request.source, request.path) == (source, path)
+    address = parsed(spec)
+    assert (address.source, address.path) == (source, path)
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected"),
     [
         ("mnist", "photos, cifar10, svhn, tiny-imagenet, folder, array"),
         ("mnist:path", "There is no source 'mnist'"),
@@ -62,10 +62,10 @@ def test_paths_are_taken_as_they_are(spec: str, source: str, path: str) -> None:
         ("", "no source ''"),
     ],
 )
-def test_mistakes_are_refused_with_what_exists(spec: str, told: str) -> None:
+def test_mistakes_are_refused_with_what_exists(spec: str, expected: str) -> None:
     with pytest.raises(InputError) as error:
         parsed(spec)
-    assert told in str(error.value)
+    assert expected in str(error.value)
 
 
 def test_something_other_than_text_is_refused() -> None:
@@ -81,9 +81,9 @@ def test_something_other_than_text_is_refused() -> None:
     seed=st.integers(0, 2**32),
     part=st.sampled_from(["train", "control"]),
 )
-def test_a_request_written_out_reads_as_itself(
+def test_an_address_written_out_reads_as_itself(
     name: str, path: str, how: str, number: int, seed: int, part: str
 ) -> None:
     tail = f"?{how}={number}&seed={seed}&part={part}" if how else ""
-    request = parsed(f"{name}{':' if path else ''}{path}{tail}")
-    assert parsed(str(request)) == request
+    address = parsed(f"{name}{':' if path else ''}{path}{tail}")
+    assert parsed(str(address)) == address

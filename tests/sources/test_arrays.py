@@ -8,6 +8,7 @@ import torch
 
 from recollect.errors import InputError
 from recollect.sources import load
+from tests.sources.conftest import eight_bit, kept_as_bytes
 
 Values = Callable[..., np.ndarray]
 
@@ -16,8 +17,8 @@ def test_eight_bit_values_stay_eight_bit(tmp_path: Path, values: Values) -> None
     data = values(6, 3, 5, 4)
     np.save(tmp_path / "a.npy", data)
     images = load(f"array:{tmp_path}/a.npy")
-    assert images._stored.dtype == torch.uint8
-    assert np.array_equal(images._stored.numpy(), data)
+    assert kept_as_bytes(images)
+    assert np.array_equal(eight_bit(images), data)
     assert images.ids == ("0", "1", "2", "3", "4", "5")
 
 
@@ -43,23 +44,23 @@ def test_all_three_kinds_of_file_hold_the_same(tmp_path: Path, values: Values) -
 def test_channels_may_stand_last_or_be_missing(tmp_path: Path, values: Values) -> None:
     data = values(6, 5, 4, 3)
     np.save(tmp_path / "a.npy", data)
-    assert np.array_equal(load(f"{tmp_path}/a.npy")._stored.numpy(), data.transpose(0, 3, 1, 2))
+    assert np.array_equal(eight_bit(load(f"{tmp_path}/a.npy")), data.transpose(0, 3, 1, 2))
     np.save(tmp_path / "b.npy", data[..., 0])
-    assert np.array_equal(load(f"{tmp_path}/b.npy")._stored.numpy(), data[:, None, :, :, 0])
+    assert np.array_equal(eight_bit(load(f"{tmp_path}/b.npy")), data[:, None, :, :, 0])
 
 
 def test_a_draw_and_a_size(tmp_path: Path, values: Values) -> None:
     data = values(50, 3, 8, 8)
     np.save(tmp_path / "a.npy", data)
     images = load(f"{tmp_path}/a.npy?count=7&seed=2")
-    assert np.array_equal(images._stored.numpy(), data[[int(i) for i in images.ids]])
+    assert np.array_equal(eight_bit(images), data[[int(i) for i in images.ids]])
     assert load(f"{tmp_path}/a.npy?size=4").shape == (3, 4, 4)
     with pytest.raises(InputError, match="size=9 is larger"):
         load(f"{tmp_path}/a.npy?size=9")
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "expected"),
     [
         (np.zeros((4, 3072), np.uint8), r"shape \(4, 3072\); expected images as N x C x H x W"),
         (np.zeros((3, 8, 8), np.uint8), r"shape \(3, 8, 8\)"),
@@ -72,9 +73,9 @@ def test_a_draw_and_a_size(tmp_path: Path, values: Values) -> None:
         (np.full((2, 5, 8, 8), 0.5), "1 or 3 channels"),
     ],
 )
-def test_other_arrays_are_refused_by_name(tmp_path: Path, data: np.ndarray, told: str) -> None:
+def test_other_arrays_are_refused_by_name(tmp_path: Path, data: np.ndarray, expected: str) -> None:
     np.save(tmp_path / "a.npy", data)
-    with pytest.raises(InputError, match=rf"a.npy.*{told}"):
+    with pytest.raises(InputError, match=rf"a.npy.*{expected}"):
         load(f"array:{tmp_path}/a.npy")
 
 

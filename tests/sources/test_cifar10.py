@@ -10,8 +10,8 @@ import pytest
 
 from recollect.errors import InputError
 from recollect.sources import cifar10, load
-from recollect.sources.address import Request
-from tests.sources.conftest import python2_batch
+from recollect.sources.address import Address
+from tests.sources.conftest import eight_bit, python2_batch
 
 Cifar = tuple[Path, np.ndarray]
 Values = Callable[..., np.ndarray]
@@ -20,7 +20,7 @@ Values = Callable[..., np.ndarray]
 def test_all_training_batches_are_read_and_the_test_batch_is_not(cifar: Cifar) -> None:
     folder, data = cifar
     images = load(f"cifar10:{folder}")
-    assert np.array_equal(images._stored.numpy(), data)
+    assert np.array_equal(eight_bit(images), data)
     assert images.ids[0] == "data_batch_1/0"
     assert images.ids[-1] == "data_batch_2/19"
     assert images.pixels.dtype.is_floating_point
@@ -29,9 +29,9 @@ def test_all_training_batches_are_read_and_the_test_batch_is_not(cifar: Cifar) -
 def test_ids_and_pixels_belong_together_in_a_draw(cifar: Cifar) -> None:
     folder, data = cifar
     images = load(f"cifar10:{folder}?count=17&seed=3")
-    for place, name in enumerate(images.ids):
+    for position, name in enumerate(images.ids):
         batch, row = name.removeprefix("data_batch_").split("/")
-        assert np.array_equal(images._stored[place].numpy(), data[20 * (int(batch) - 1) + int(row)])
+        assert np.array_equal(eight_bit(images)[position], data[20 * (int(batch) - 1) + int(row)])
 
 
 def test_per_class_is_balanced(cifar: Cifar) -> None:
@@ -47,8 +47,8 @@ def test_folder_its_parent_one_batch_and_the_archive_are_the_same(cifar: Cifar, 
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(folder, "cifar-10-batches-py")
     expected = load(f"cifar10:{folder}").hash
-    for place in (folder.parent, archive, archive.parent):
-        assert load(f"cifar10:{place}").hash == expected, place
+    for path in (folder.parent, archive, archive.parent):
+        assert load(f"cifar10:{path}").hash == expected, path
     assert load(f"cifar10:{folder}/data_batch_2").hash == load(f"cifar10:{folder}")[20:].hash
 
 
@@ -68,7 +68,7 @@ def test_nothing_of_a_hostile_archive_is_written_or_run(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (pickle.dumps([1, 2]), "expected 'data' of N x 3072 bytes, got NoneType"),
         (pickle.dumps({"data": np.zeros((2, 12), np.uint8), "labels": [0, 1]}), r"got \(2, 12\)"),
@@ -77,9 +77,9 @@ def test_nothing_of_a_hostile_archive_is_written_or_run(tmp_path: Path, monkeypa
         (b"nonsense", "data_batch_1 is not a readable pickle"),
     ],
 )
-def test_what_is_no_batch_is_refused_by_name(tmp_path: Path, content: bytes, told: str) -> None:
+def test_what_is_no_batch_is_refused_by_name(tmp_path: Path, content: bytes, expected: str) -> None:
     (tmp_path / "data_batch_1").write_bytes(content)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=expected):
         load(f"cifar10:{tmp_path}")
 
 
@@ -119,4 +119,4 @@ def test_the_real_batch(shared: Callable[[str], Path]) -> None:
 
 def test_labels_are_the_official_names(tmp_path: Path, values: Values) -> None:
     (tmp_path / "data_batch_1").write_bytes(python2_batch(values(2, 3072), [6, 9]))
-    assert cifar10.open_(tmp_path, Request("cifar10")).labels == ["frog", "truck"]
+    assert cifar10.list_images(tmp_path, Address("cifar10")).labels == ["frog", "truck"]

@@ -123,9 +123,9 @@ def test_a_truncated_jpeg_is_refused(values: Values) -> None:
         refusal(whole[:keep])
 
 
-@pytest.mark.parametrize(("side", "told"), [(8_000, "claims 8000x8000"), (12_000, "limit"), (60_000, "limit")])
-def test_a_decompression_bomb_is_refused_from_its_header(side: int, told: str) -> None:
-    assert told in refusal(png(side, side))
+@pytest.mark.parametrize(("side", "sentence"), [(8_000, "claims 8000x8000"), (12_000, "limit"), (60_000, "limit")])
+def test_a_decompression_bomb_is_refused_from_its_header(side: int, sentence: str) -> None:
+    assert sentence in refusal(png(side, side))
 
 
 def test_several_pictures_in_one_file_are_refused() -> None:
@@ -166,20 +166,20 @@ def test_a_file_is_read_by_path(tmp_path: Path, values: Values) -> None:
         decode(tmp_path / "b.png", "b")
 
 
-def test_tasks_are_all_run_failures_gathered_and_progress_told() -> None:
+def test_tasks_are_all_run_failures_gathered_and_progress_reported() -> None:
     done: list[int] = []
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
 
     def task(number: int) -> None:
         done.append(number)
         if number % 50 == 7:
             raise InputError(f"no {number}")
 
-    failures = in_parallel(task, 200, lambda some, total: told.append((some, total)))
+    failures = in_parallel(task, 200, lambda some, total: reported.append((some, total)))
     assert sorted(done) == list(range(200))
     assert [(number, str(error)) for number, error in failures] == [(n, f"no {n}") for n in (7, 57, 107, 157)]
-    assert told == sorted(told)
-    assert told[-1] == (200, 200)
+    assert reported == sorted(reported)
+    assert reported[-1] == (200, 200)
 
 
 def test_tasks_run_on_other_threads() -> None:

@@ -11,6 +11,7 @@ from recollect.errors import InputError
 from recollect.images import Images
 from recollect.sources import duplicates, find_duplicates, load
 from recollect.sources.duplicates import NEAR
+from tests.sources.conftest import eight_bit
 
 
 def smooth(count: int, rng: torch.Generator, side: int = 12) -> torch.Tensor:
@@ -119,7 +120,7 @@ def test_the_threshold_is_what_one_estimate_can_be_of_two_images() -> None:
 
 def test_a_copy_among_real_images(shared: Callable[[str], Path]) -> None:
     train = load(f"tiny-imagenet:{shared('tiny-imagenet-200.zip')}?per-class=2")
-    stained = train._stored[[3, 250]].clone()
+    stained = torch.from_numpy(eight_bit(train)[[3, 250]])
     stained[1, :, :8, :8] = 128  # a corner painted over
     found = find_duplicates(train, Images.from_uint8(stained, ["same", "stained"]), near=0.01)
     assert [(p.first, p.second) for p in found.across] == [("same", train.ids[3]), ("stained", train.ids[250])]

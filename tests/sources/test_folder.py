@@ -9,6 +9,7 @@ from PIL import Image
 from recollect.errors import InputError
 from recollect.sources import load
 from recollect.sources.folder import SkippedFiles
+from tests.sources.conftest import eight_bit
 
 Values = Callable[..., np.ndarray]
 
@@ -35,15 +36,15 @@ def test_every_image_file_and_nothing_else_is_read(pictures: tuple[Path, dict[st
     folder, made = pictures
     images = load(f"folder:{folder}")
     assert images.ids == tuple(sorted(made))
-    for place, name in enumerate(images.ids):
-        assert np.array_equal(images._stored[place].numpy(), made[name].transpose(2, 0, 1)), name
+    for position, name in enumerate(images.ids):
+        assert np.array_equal(eight_bit(images)[position], made[name].transpose(2, 0, 1)), name
     assert load(str(folder)).hash == images.hash  # a bare path does as well
 
 
 def test_folders_are_classes(tmp_path: Path, values: Values) -> None:
-    for place in ("a", "b", "c/deep"):
+    for path in ("a", "b", "c/deep"):
         for number in range(6):
-            save(values(4, 4, 3), tmp_path / place / f"{number}.png")
+            save(values(4, 4, 3), tmp_path / path / f"{number}.png")
     for part in ("train", "control"):
         ids = load(f"folder:{tmp_path}?per-class=2&part={part}").ids
         assert sorted(name.rsplit("/", 1)[0] for name in ids) == ["a", "a", "b", "b", "c/deep", "c/deep"]
@@ -57,7 +58,7 @@ def test_grey_stays_grey_and_a_mixture_becomes_colour(tmp_path: Path, values: Va
     save(values(4, 4, 3), tmp_path / "c.png")
     mixed = load(f"folder:{tmp_path}")
     assert mixed.shape == (3, 4, 4)
-    assert np.array_equal(mixed._stored[0].numpy(), np.stack([grey] * 3))
+    assert np.array_equal(eight_bit(mixed)[0], np.stack([grey] * 3))
 
 
 def test_sizes_must_agree_unless_one_is_asked_for(tmp_path: Path, values: Values) -> None:
@@ -68,7 +69,7 @@ def test_sizes_must_agree_unless_one_is_asked_for(tmp_path: Path, values: Values
     images = load(f"folder:{tmp_path}?size=4")
     assert images.shape == (3, 4, 4)
     whole = np.asarray(Image.open(tmp_path / "b.png"))[:, 4:16].reshape(4, 3, 4, 3, 3).mean(axis=(1, 3))
-    assert np.abs(images._stored[1].numpy().transpose(1, 2, 0) - whole).max() <= 0.5
+    assert np.abs(eight_bit(images)[1].transpose(1, 2, 0) - whole).max() <= 0.5
 
 
 def test_one_bad_file_is_named_and_refused(pictures: tuple[Path, dict[str, np.ndarray]]) -> None:

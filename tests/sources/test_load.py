@@ -5,21 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from recollect.errors import InputError
 from recollect.sources import SOURCES, load
 from recollect.sources.address import parse
 from recollect.sources.load import open_catalogue
+from tests.sources.conftest import kept_as_bytes
 
 Tiny = Callable[..., Path]
 
 
 def test_real_sets_are_kept_as_bytes(tiny: Tiny) -> None:
-    assert load(f"tiny-imagenet:{tiny()}")._stored.dtype == torch.uint8
+    assert kept_as_bytes(load(f"tiny-imagenet:{tiny()}"))
 
 
-def test_the_name_is_the_whole_spelling(tiny: Tiny) -> None:
+def test_the_name_is_the_whole_address(tiny: Tiny) -> None:
     path = tiny()
     images = load(f"tiny-imagenet:{path}?per-class=1")
     assert images.name == f"tiny-imagenet:{path}?per-class=1&seed=42&part=train"
@@ -51,8 +51,9 @@ def test_a_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(load("~/a.npy")) == 2
 
 
-def test_the_example_of_every_source_reads() -> None:
+def test_every_source_says_what_it_is_and_its_example_can_be_parsed() -> None:
     for source in SOURCES.values():
+        assert source.summary
         assert parse(source.example, SOURCES).source == source.name
 
 

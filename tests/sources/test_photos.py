@@ -1,4 +1,5 @@
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -7,14 +8,15 @@ import pytest
 
 from recollect.errors import InputError
 from recollect.sources import find_duplicates, load, photos, split
-from recollect.sources.address import Request
-from recollect.sources.catalogue import Catalogue
+from recollect.sources.address import Address
+from recollect.sources.base import Catalogue
+from tests.sources.conftest import eight_bit
 
 pytest.importorskip("skimage", reason="scikit-image, which brings the photographs, is not installed")
 
 
 def listed(size: int) -> Catalogue:
-    return photos.open_(Path(), Request("photos", size=size))
+    return photos.list_images(Path(), Address("photos", size=size))
 
 
 def square(name: str) -> tuple[str, int, int, int]:
@@ -27,8 +29,8 @@ def square(name: str) -> tuple[str, int, int, int]:
 def test_no_control_crop_shares_a_pixel_with_a_train_crop(size: int) -> None:
     covered: dict[str, dict[str, np.ndarray]] = {}
     catalogue = listed(size)
-    assert catalogue.sides is not None
-    for name, side in zip(catalogue.ids, catalogue.sides, strict=True):
+    assert catalogue.parts is not None
+    for name, side in zip(catalogue.ids, catalogue.parts, strict=True):
         photograph, x, y, width = square(name)
         maps = covered.setdefault(photograph, {part: np.zeros((1000, 1000), bool) for part in ("train", "control")})
         maps[side][y : y + width, x : x + width] = True
@@ -45,20 +47,20 @@ def test_no_control_crop_shares_a_pixel_with_a_train_crop(size: int) -> None:
 @pytest.mark.parametrize("size", [8, 32, 64])
 def test_there_are_thousands_of_distinct_crops_for_each_part(size: int) -> None:
     catalogue = listed(size)
-    assert catalogue.sides is not None
-    assert min(Counter(catalogue.sides).values()) >= 2000
+    assert catalogue.parts is not None
+    assert min(Counter(catalogue.parts).values()) >= 2000
     assert len(set(catalogue.ids)) == len(catalogue.ids)
 
 
 def test_a_crop_is_the_average_of_the_square_its_id_names() -> None:
     images = load("photos?count=30&size=16")
-    for place, name in enumerate(images.ids):
+    for position, name in enumerate(images.ids):
         photograph, x, y, width = square(name)
         file = next(f for f in photos.PHOTOGRAPHS if f.startswith(photograph))
-        whole = photos._photograph(file)[:, y : y + width, x : x + width]
+        whole = photos.photograph(file)[:, y : y + width, x : x + width]
         factor = width // 16
         means = whole.reshape(3, 16, factor, 16, factor).mean(axis=(2, 4))
-        assert np.array_equal(images._stored[place].numpy(), np.floor(means + 0.5)), name
+        assert np.array_equal(eight_bit(images)[position], np.floor(means + 0.5)), name
 
 
 def test_flat_crops_are_left_out() -> None:
@@ -73,7 +75,7 @@ def test_flat_crops_are_left_out() -> None:
 
 def test_running_sums_are_sums() -> None:
     values = np.random.default_rng(0).integers(0, 256, (3, 11, 9))
-    sums = photos._window_sums(values, 4, 2)
+    sums = photos.window_sums(values, 4, 2)
     assert sums.shape == (3, 4, 3)
     for row in range(4):
         for column in range(3):
@@ -126,11 +128,9 @@ def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     load("photos?count=1")
 
 
-def test_without_scikit_image_or_a_file_of_it_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(photos, "find_spec", lambda name: None)
+def test_without_scikit_image_or_a_file_of_it_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"This scikit-image comes without nowhere.png"):
+        photos.photograph("nowhere.png")
+    monkeypatch.setitem(sys.modules, "skimage", None)
     with pytest.raises(InputError, match="pip install scikit-image"):
-        load("photos")
-    monkeypatch.undo()
-    monkeypatch.setattr(photos, "PHOTOGRAPHS", ("nowhere.png",))
-    with pytest.raises(InputError, match=r"does not bring nowhere.png"):
         load("photos")

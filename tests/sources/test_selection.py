@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InputError
-from recollect.sources.address import Request
-from recollect.sources.catalogue import Catalogue
+from recollect.sources.address import Address
+from recollect.sources.base import Catalogue
 from recollect.sources.selection import draw, seeded_keys
 
 
@@ -18,7 +18,7 @@ def catalogue(labels: list[str] | None, count: int = 0, **others: object) -> Cat
 
 
 def drawn(listed: Catalogue, **asked: object) -> list[int]:
-    return draw(listed, Request("some", **asked)).tolist()  # type: ignore[arg-type]
+    return draw(listed, Address("some", **asked)).tolist()  # type: ignore[arg-type]
 
 
 @given(
@@ -90,13 +90,13 @@ def test_one_of_each_group_at_most() -> None:
     assert {p % 3 for p in drawn(listed)} == {0, 1, 2}  # not always the first of a group
 
 
-def test_sides_are_kept_and_their_classes_taken_in_turn() -> None:
+def test_parts_are_kept_and_their_classes_taken_in_turn() -> None:
     labels = ["a"] * 80 + ["b"] * 20
-    sides = ["train", "control"] * 50
-    listed = catalogue(labels, sides=sides)
+    parts = ["train", "control"] * 50
+    listed = catalogue(labels, parts=parts)
     for part in ("train", "control"):
         chosen = drawn(listed, count=12, part=part)
-        assert {sides[p] for p in chosen} == {part}
+        assert {parts[p] for p in chosen} == {part}
         assert Counter(labels[p] for p in chosen) == {"a": 6, "b": 6}
 
 
@@ -105,7 +105,7 @@ def test_all_images_come_in_the_order_of_the_source() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "sentence"),
     [
         ({"count": 11}, "10 at most"),
         ({"count": 6, "part": "control"}, "5 at most, so that train can have as many of the 10"),
@@ -114,10 +114,10 @@ def test_all_images_come_in_the_order_of_the_source() -> None:
         ({"part": "control"}, "count=N (at most 5)"),
     ],
 )
-def test_asking_for_more_than_there_is_is_refused(asked: dict[str, object], told: str) -> None:
+def test_asking_for_more_than_there_is_is_refused(asked: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError) as error:
         drawn(catalogue(["a"] * 8 + ["b"] * 2), **asked)
-    assert told in str(error.value)
+    assert sentence in str(error.value)
 
 
 def test_per_class_without_classes_is_refused() -> None:

@@ -123,6 +123,6 @@ def test_a_record_of_another_form_is_refused(record: object) -> None:
         reproduce(record)  # type: ignore[arg-type]
 
 
-def test_a_control_set_that_is_the_train_set_is_told_how_it_is_meant() -> None:
+def test_a_control_set_that_is_the_train_set_is_refused_with_advice() -> None:
     with pytest.raises(InputError, match=r"4 images, .* give control as part=control\.$"):
         split("photos?count=4&size=8", "photos?count=4&size=8")

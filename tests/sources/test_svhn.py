@@ -7,7 +7,8 @@ import pytest
 
 from recollect.errors import InputError
 from recollect.sources import load, svhn
-from recollect.sources.address import Request
+from recollect.sources.address import Address
+from tests.sources.conftest import eight_bit
 
 Values = Callable[..., np.ndarray]
 
@@ -16,12 +17,12 @@ Values = Callable[..., np.ndarray]
 def mat(tmp_path: Path, values: Values) -> Callable[..., tuple[Path, np.ndarray]]:
     """A file in the official layout, with as many crops as photo numbers."""
 
-    def make(photos: list[int], *, told: bool = True) -> tuple[Path, np.ndarray]:
+    def make(photos: list[int], *, listed: bool = True) -> tuple[Path, np.ndarray]:
         scipy_io = pytest.importorskip("scipy.io")
         data = values(32, 32, 3, len(photos))
         digits = (np.arange(len(photos), dtype=np.uint8) % 10 + 1)[:, None]
         scipy_io.savemat(tmp_path / "train_32x32.mat", {"X": data, "y": digits})
-        if told:
+        if listed:
             (tmp_path / "train_photo_ids.txt").write_text("\n".join(map(str, photos)))
         return tmp_path, data
 
@@ -34,7 +35,7 @@ def test_one_crop_a_photo_and_the_right_pixels(mat: Callable[..., tuple[Path, np
     images = load(f"svhn:{folder}")
     crops = [int(name.removeprefix("train/")) for name in images.ids]
     assert sorted(photos[crop] for crop in crops) == list(range(40))
-    assert np.array_equal(images._stored.numpy(), data[..., crops].transpose(3, 2, 0, 1))
+    assert np.array_equal(eight_bit(images), data[..., crops].transpose(3, 2, 0, 1))
 
 
 def test_train_and_control_never_share_a_photo(mat: Callable[..., tuple[Path, np.ndarray]]) -> None:
@@ -48,19 +49,19 @@ def test_train_and_control_never_share_a_photo(mat: Callable[..., tuple[Path, np
 def test_without_photo_numbers_crops_are_too_far_apart_to_share_one(
     mat: Callable[..., tuple[Path, np.ndarray]],
 ) -> None:
-    folder, data = mat([0] * 50, told=False)
+    folder, data = mat([0] * 50, listed=False)
     images = load(f"svhn:{folder}/train_32x32.mat")
     assert images.ids == tuple(f"train/{crop}" for crop in range(0, 50, 6))
-    assert np.array_equal(images._stored.numpy(), data[..., ::6].transpose(3, 2, 0, 1))
+    assert np.array_equal(eight_bit(images), data[..., ::6].transpose(3, 2, 0, 1))
 
 
 def test_ten_is_the_digit_zero(mat: Callable[..., tuple[Path, np.ndarray]]) -> None:
     folder, _ = mat(list(range(10)))
-    assert svhn.open_(folder, Request("svhn")).labels == [str(d) for d in (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)]
+    assert svhn.list_images(folder, Address("svhn")).labels == [str(d) for d in (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)]
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "sentence"),
     [
         ({"Z": np.zeros(3)}, "found nothing"),
         ({"X": np.zeros((32, 32, 3, 2)), "y": np.ones((2, 1))}, "found double"),
@@ -72,9 +73,9 @@ def test_ten_is_the_digit_zero(mat: Callable[..., tuple[Path, np.ndarray]]) -> N
         ({"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.full((2, 1), 1j)}, "other than the digits"),
     ],
 )
-def test_other_matlab_files_are_refused(tmp_path: Path, content: dict[str, np.ndarray], told: str) -> None:
+def test_other_matlab_files_are_refused(tmp_path: Path, content: dict[str, np.ndarray], sentence: str) -> None:
     pytest.importorskip("scipy.io").savemat(tmp_path / "train_32x32.mat", content)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=sentence):
         load(f"svhn:{tmp_path}")
 
 
@@ -90,11 +91,15 @@ def test_broken_and_missing_files_are_refused(tmp_path: Path, mat: Callable[...,
             load(f"svhn:{folder}")
 
 
-@pytest.mark.parametrize(("text", "told"), [("1\n2", "2 photo numbers for the 9 crops"), ("one", "one photo number")])
-def test_a_wrong_list_of_photos_is_refused(mat: Callable[..., tuple[Path, np.ndarray]], text: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("1\n2", "2 photo numbers for the 9 crops"), ("one", "one photo number")]
+)
+def test_a_wrong_list_of_photos_is_refused(
+    mat: Callable[..., tuple[Path, np.ndarray]], text: str, sentence: str
+) -> None:
     folder, _ = mat(list(range(9)))
     (folder / "train_photo_ids.txt").write_text(text)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=sentence):
         load(f"svhn:{folder}")
 
 

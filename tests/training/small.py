@@ -1,4 +1,4 @@
-"""A training problem of a second: twenty images of 8x8, a network of width 64."""
+"""A training problem of a second: twenty images of 8x8, a network of width 64; and a clock that counts steps."""
 
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,25 @@ from recollect import FullyConnected, Images
 from recollect.training import Recipe, Training, train_to_loss
 
 RECIPE = Recipe(rate=2e-3)
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL inside one process: no code under test catches it."""
+
+
+class StepClock:
+    """Advances by the same time for every forward pass of a network, however fast the machine is."""
+
+    def __init__(self, network: nn.Module, seconds: float) -> None:
+        self.now = 0.0
+        self.seconds = seconds
+        network.register_forward_hook(self._advance)
+
+    def __call__(self) -> float:
+        return self.now
+
+    def _advance(self, *_: object) -> None:
+        self.now += self.seconds
 
 
 def small_images(count: int = 20, seed: int = 0) -> Images:
@@ -25,9 +44,18 @@ def small_network(seed: int = 42, **settings: Any) -> FullyConnected:
     return network
 
 
-def train(folder: Path | None = None, **options: Any) -> Training:
-    given: dict[str, Any] = {"images": small_images(), "recipe": RECIPE, "device": "cpu", "out": folder, **options}
-    return train_to_loss(given.pop("network", None) or small_network(), **given)
+def train(folder: Path | None = None, seconds_per_pass: float | None = None, **options: Any) -> Training:
+    """Train the small network on the small images; with `seconds_per_pass`, by a clock that counts forward passes."""
+    network = options.pop("network", None) or small_network()
+    if seconds_per_pass is not None:
+        options["clock"] = StepClock(network, seconds_per_pass)
+    settings: dict[str, Any] = {"images": small_images(), "recipe": RECIPE, "device": "cpu", "out": folder, **options}
+    return train_to_loss(network, **settings)
+
+
+def messages(training: Training, words: str) -> list[str]:
+    """The lines of the log with these words."""
+    return [line for line in training.log if words in line]
 
 
 def vector(network: nn.Module) -> Tensor:
@@ -39,3 +67,9 @@ def loss_of(network: nn.Module, images: Images) -> float:
     x = images.pixels
     with torch.no_grad():
         return float((network(x).double() - x.double()).square().mean())
+
+
+def constant_loss(images: Images) -> float:
+    """The loss of the mean image, the best constant output."""
+    x = images.pixels.double()
+    return float((x - x.mean(0)).square().mean())

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from recollect import InputError
-from recollect.training.monitor import COLLAPSED_FALLING, PATIENCE, Limits, Point, Verdict, Watch, seconds_to
+from recollect.training.monitor import COLLAPSED_WHILE_ANNEALING, PATIENCE, Limits, Monitor, Point, Verdict, seconds_to
 
 
 def point(steps: int, loss: float, averaged: float | None = None) -> Point:
@@ -11,8 +11,8 @@ def point(steps: int, loss: float, averaged: float | None = None) -> Point:
 
 
 def verdicts(losses: list[float], constant_loss: float = 0.05, every: int = 50) -> list[Verdict]:
-    watch = Watch(constant_loss)
-    return [watch.judge(point((i + 1) * every, loss)) for i, loss in enumerate(losses)]
+    monitor = Monitor(constant_loss)
+    return [monitor.judge(point((i + 1) * every, loss)) for i, loss in enumerate(losses)]
 
 
 def test_a_falling_loss_is_fine() -> None:
@@ -31,9 +31,9 @@ def test_a_plateau_is_seen_after_the_patience_and_not_before() -> None:
 
 
 def test_late_in_a_long_run_patience_is_longer() -> None:
-    watch = Watch(0.05)
-    watch.since = 100_000
-    seen = [watch.judge(point(100_000 + 50 * i, 1e-6)) for i in range(1, 300)]
+    monitor = Monitor(0.05)
+    monitor.last_intervention = 100_000
+    seen = [monitor.judge(point(100_000 + 50 * i, 1e-6)) for i in range(1, 300)]
     assert 10_000 <= 50 * (1 + seen.index(Verdict.PLATEAU)) <= 11_500
 
 
@@ -55,16 +55,16 @@ def test_a_spike() -> None:
 
 
 def test_while_the_average_is_well_there_is_no_spike() -> None:
-    watch = Watch(0.05)
-    watch.judge(point(50, 1e-5))
-    assert watch.judge(point(100, 1e-2, averaged=9e-6)) is Verdict.FINE
+    monitor = Monitor(0.05)
+    monitor.judge(point(50, 1e-5))
+    assert monitor.judge(point(100, 1e-2, averaged=9e-6)) is Verdict.FINE
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_what_is_not_finite_is_a_divergence(bad: float) -> None:
     assert verdicts([1e-3, bad])[-1] is Verdict.DIVERGED
-    assert Watch(0.05).judge(point(50, 1e-3, averaged=bad)) is Verdict.DIVERGED
-    assert Watch(0.05).judge(point(50, bad, averaged=1e-3)) is Verdict.DIVERGED
+    assert Monitor(0.05).judge(point(50, 1e-3, averaged=bad)) is Verdict.DIVERGED
+    assert Monitor(0.05).judge(point(50, bad, averaged=1e-3)) is Verdict.DIVERGED
 
 
 def test_a_loss_beyond_all_images_is_a_divergence_even_in_the_first_window() -> None:
@@ -72,39 +72,39 @@ def test_a_loss_beyond_all_images_is_a_divergence_even_in_the_first_window() -> 
     assert verdicts([0.9])[-1] is Verdict.FINE
 
 
-def test_after_something_was_done_it_is_given_time() -> None:
-    watch = Watch(0.05)
+def test_after_an_intervention_the_run_is_given_time() -> None:
+    monitor = Monitor(0.05)
     points = [point(50 * i, 1e-4) for i in range(1, 60)]
     seen = []
     for p in points:
-        seen.append(watch.judge(p))
+        seen.append(monitor.judge(p))
         if seen[-1] is Verdict.PLATEAU:
-            watch.acted(p.steps)
+            monitor.intervened(p.steps)
     first, second = (i for i, verdict in enumerate(seen) if verdict is Verdict.PLATEAU)
     assert (second - first) * 50 >= PATIENCE
 
 
 def test_points_before_an_intervention_do_not_count_as_the_best() -> None:
     """From other weights, at a higher rate or without momentum, a loss far above the old best is no spike."""
-    watch = Watch(0.05)
-    watch.judge(point(50, 1e-6))
-    watch.acted(50)
-    assert watch.judge(point(100, 0.05)) is Verdict.FINE
-    assert watch.judge(point(150, 1e-6)) is Verdict.FINE
-    assert watch.judge(point(200, 0.02)) is Verdict.SPIKE
+    monitor = Monitor(0.05)
+    monitor.judge(point(50, 1e-6))
+    monitor.intervened(50)
+    assert monitor.judge(point(100, 0.05)) is Verdict.FINE
+    assert monitor.judge(point(150, 1e-6)) is Verdict.FINE
+    assert monitor.judge(point(200, 0.02)) is Verdict.SPIKE
 
 
-def test_where_the_rate_is_still_to_fall_a_network_above_half_of_a_constant_output_is_not_given_up() -> None:
+def test_while_the_rate_is_annealed_a_network_above_half_of_a_constant_output_is_not_given_up() -> None:
     still = [point(50 * i, 0.03) for i in range(1, 40)]
-    stays, falls = Watch(0.05), Watch(0.05, collapsed=COLLAPSED_FALLING)
+    stays, falls = Monitor(0.05), Monitor(0.05, collapsed=COLLAPSED_WHILE_ANNEALING)
     assert Verdict.COLLAPSED in [stays.judge(p) for p in still]
     assert Verdict.COLLAPSED not in [falls.judge(p) for p in still]
 
 
 def test_a_short_run_has_less_patience() -> None:
     still = [point(50 * i, 0.05) for i in range(1, 10)]
-    watch, hurried = Watch(0.05), Watch(0.05, patience=200)
-    assert {watch.judge(p) for p in still} == {Verdict.FINE}
+    monitor, hurried = Monitor(0.05), Monitor(0.05, patience=200)
+    assert {monitor.judge(p) for p in still} == {Verdict.FINE}
     assert hurried.judge(still[0]) is Verdict.FINE
     assert Verdict.COLLAPSED in [hurried.judge(p) for p in still[1:]]
 
@@ -113,7 +113,7 @@ def test_a_pause_ends_a_run_and_does_not_count_as_a_limit() -> None:
     limits = Limits(seconds=100, pause=10)
     assert limits.reached(9, 5) is None
     assert limits.reached(10, 5) == "paused"
-    assert limits.used(10, 5) == pytest.approx(0.1)
+    assert limits.share_used(10, 5) == pytest.approx(0.1)
     assert "limit of 100 s" in str(limits.reached(100, 5))
 
 
@@ -129,7 +129,7 @@ def test_on_a_power_law_the_time_left_is_right(power: float, factor: float) -> N
     assert seconds_to(history, goal) == pytest.approx(truth, rel=0.02)
 
 
-def test_where_nothing_honest_can_be_said_nothing_is() -> None:
+def test_without_a_falling_curve_there_is_no_estimate() -> None:
     falling = [point(50 * i, 1 / i) for i in range(1, 20)]
     assert seconds_to(falling[:3], 1e-3) is None  # too early
     assert seconds_to([point(50 * i, 1e-3) for i in range(1, 20)], 1e-4) is None  # stands still

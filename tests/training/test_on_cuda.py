@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from recollect import FullyConnected, Images, UNet
 from recollect.checkpoints import load_checkpoint, load_checkpoint_about
@@ -14,7 +15,7 @@ from tests.training.small import loss_of, small_images, small_network
 
 pytestmark = pytest.mark.gpu
 
-RECIPES = [Recipe(), Recipe(optimizer="muon", rate=0.01, decay=0.5), Recipe(batch=6)]
+RECIPES = [Recipe(), Recipe(optimizer="muon", rate=0.01, weight_decay=0.5), Recipe(batch=6)]
 each_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=["adam", "muon", "batch"])
 
 
@@ -22,22 +23,21 @@ def colour_images(count: int = 8) -> Images:
     return Images(torch.rand(count, 3, 16, 16, generator=torch.Generator().manual_seed(0)))
 
 
-def make(recipe: Recipe) -> Stepper:
-    return Stepper(small_network().cuda(), small_images().pixels.cuda(), recipe)
+def make(recipe: Recipe, **options: bool) -> Stepper:
+    return Stepper(small_network().cuda(), small_images().pixels.cuda(), recipe, **options)
+
+
+def tensors_of(stepper: Stepper) -> list[Tensor]:
+    """Copies of the weights and of their average."""
+    return [t.detach().clone() for t in (*stepper.weights, *stepper.average)]
 
 
 @each_recipe
 def test_a_captured_window_is_its_eager_steps(recipe: Recipe) -> None:
-    captured, eager = make(recipe), make(recipe)
+    captured, eager = make(recipe), make(recipe, use_cuda_graph=False)
     for stepper in (captured, eager):
         stepper.forward_precision = "ieee"
-    loss = captured.run(10)
-    eager._log_loss.zero_()
-    for _ in range(10):
-        if eager._partial:
-            eager._draw_batch()
-        eager._step()
-    assert loss == pytest.approx(float((eager._log_loss / 10).exp()), rel=1e-2)
+    assert captured.run(10) == pytest.approx(eager.run(10), rel=1e-2)
     for a, b in zip(captured.weights, eager.weights, strict=True):
         assert float((a - b).detach().abs().max()) < 1e-2
 
@@ -45,12 +45,43 @@ def test_a_captured_window_is_its_eager_steps(recipe: Recipe) -> None:
 @each_recipe
 def test_capturing_leaves_weights_average_and_optimizer_alone(recipe: Recipe) -> None:
     stepper = make(recipe)
-    if stepper._partial:
-        stepper._draw_batch()
-    before = [t.detach().clone() for t in (*stepper.weights, *stepper.average)]
-    stepper._graph()
-    assert all(torch.equal(a, b) for a, b in zip(before, (*stepper.weights, *stepper.average), strict=True))
+    before = tensors_of(stepper)
+    stepper.capture()
+    assert all(torch.equal(a, b) for a, b in zip(before, tensors_of(stepper), strict=True))
     assert all(not t.any() for t in stepper.optimizer.state().values())
+    stepper.run(3)
+    state, before = {name: t.clone() for name, t in stepper.optimizer.state().items()}, tensors_of(stepper)
+    stepper.horizon *= 2  # takes another graph
+    stepper.capture()
+    assert all(torch.equal(a, b) for a, b in zip(before, tensors_of(stepper), strict=True))
+    assert all(torch.equal(t, state[name]) for name, t in stepper.optimizer.state().items())
+
+
+class ReadsBack(nn.Module):
+    """Asks the host for a value, once it is told to: such a step cannot be captured."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network, self.asks = small_network(), False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.asks and torch.cuda.is_current_stream_capturing():
+            float(x.mean())
+        return self.network(x)
+
+
+def test_a_capture_that_fails_leaves_weights_average_and_optimizer_alone() -> None:
+    network = ReadsBack().cuda()
+    stepper = Stepper(network, small_images().pixels.cuda(), Recipe())
+    stepper.run(3)
+    state, before = {name: t.clone() for name, t in stepper.optimizer.state().items()}, tensors_of(stepper)
+    network.asks, stepper.horizon = True, 7
+    with pytest.raises(RuntimeError):
+        stepper.run(1)
+    assert all(torch.equal(a, b) for a, b in zip(before, tensors_of(stepper), strict=True))
+    assert all(torch.equal(t, state[name]) for name, t in stepper.optimizer.state().items())
+    network.asks = False
+    stepper.run(1)
 
 
 def test_a_new_rate_reaches_the_captured_step() -> None:
@@ -71,7 +102,7 @@ def test_measuring_is_in_full_float32_whatever_the_caller_set() -> None:
 
 
 def test_it_reaches_the_loss_and_records_the_switch_from_tf32(tmp_path: Path) -> None:
-    recipe = Recipe(rate=2e-3, tf32_until=1e-2, average=20)
+    recipe = Recipe(rate=2e-3, tf32_until=1e-2, average_steps=20)
     done = train_to_loss(small_network(), small_images(), 1e-6, recipe=recipe, out=tmp_path, device="cuda")
     assert done.reached, done.log
     steps = load_checkpoint_about(tmp_path / "loss-1e-06.safetensors")["precision"]["steps"]

@@ -1,12 +1,14 @@
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from recollect import FullyConnected
-from recollect.training import Recipe, optimizers
-from recollect.training.optimizers import WIDE, Adam, Muon, orthogonal, square_in_bands
+from recollect.training import Recipe
+from recollect.training.optimizers import WIDE, Adam, Muon, gram_in_bands, orthogonalize
 from recollect.training.stepper import Stepper
 
 
@@ -24,13 +26,13 @@ def draw_gradients(weights: list[Tensor], seed: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (8, 32), (32, 8), (3, 10, 20)])
-def test_orthogonal_keeps_the_singular_vectors_and_evens_the_values(
+def test_orthogonalizing_keeps_the_singular_vectors_and_evens_the_values(
     shape: tuple[int, ...], rng: torch.Generator
 ) -> None:
     """Against the SVD: U V^T is the nearest orthogonal matrix; five Newton-Schulz steps come roughly there."""
     m = torch.randn(*shape, generator=rng)
     u, s, vt = torch.linalg.svd(m, full_matrices=False)
-    inner = u.mT @ orthogonal(m.reshape(-1, *m.shape[-2:])).reshape(m.shape) @ vt.mT
+    inner = u.mT @ orthogonalize(m.reshape(-1, *m.shape[-2:])).reshape(m.shape) @ vt.mT
     values = torch.diagonal(inner, dim1=-2, dim2=-1)
     assert torch.allclose(inner, torch.diag_embed(values), atol=1e-4)  # the same vectors
     large = s > 0.05 * s.amax(-1, keepdim=True)
@@ -38,17 +40,17 @@ def test_orthogonal_keeps_the_singular_vectors_and_evens_the_values(
     assert float(values.max()) < 1.3
 
 
-def test_orthogonal_does_not_care_about_scale(rng: torch.Generator) -> None:
+def test_orthogonalizing_does_not_care_about_scale(rng: torch.Generator) -> None:
     m = torch.randn(8, 8, generator=rng)
-    assert torch.allclose(orthogonal(m[None]), orthogonal(1e-12 * m[None]), atol=1e-4)
-    assert torch.equal(orthogonal(torch.zeros(1, 4, 4)), torch.zeros(1, 4, 4))
+    assert torch.allclose(orthogonalize(m[None]), orthogonalize(1e-12 * m[None]), atol=1e-4)
+    assert torch.equal(orthogonalize(torch.zeros(1, 4, 4)), torch.zeros(1, 4, 4))
 
 
 def weakest_direction(side: int, rng: torch.Generator, **options: int) -> float:
     """What a square matrix of falling singular values is given in the direction it says least about."""
     u, v = (torch.linalg.qr(torch.randn(side, side, generator=rng)).Q for _ in range(2))
     m = (u * torch.arange(1, side + 1).pow(-1.2)) @ v.T
-    return float(torch.diagonal(u.T @ orthogonal(m[None], **options)[0] @ v).min())
+    return float(torch.diagonal(u.T @ orthogonalize(m[None], **options)[0] @ v).min())
 
 
 def test_wide_matrices_get_the_steps_that_their_small_singular_values_need(rng: torch.Generator) -> None:
@@ -58,22 +60,27 @@ def test_wide_matrices_get_the_steps_that_their_small_singular_values_need(rng: 
     assert weakest_direction(WIDE + 1, rng, steps=5) < 0.3
 
 
-def test_the_recipe_says_how_many_steps_muon_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(optimizers, "orthogonal", lambda m, steps: asked.append(steps) or m)
-    for images, steps in ((10, None), (100, 7)):  # fewer and more than the width
-        network = FullyConnected((1, 8, 8), layers=3, width=30)
-        stepper = Stepper(network, torch.rand(images, 1, 8, 8), Recipe.for_network(network, images, optimizer="muon"))
-        stepper.run(1)
-        assert set(asked) == {steps}
-        asked.clear()
+def after_one_step(images: int, **settings: Any) -> Tensor:
+    """Weights of a network of width 30 after one step with Muon, by the recipe but for the settings given."""
+    network = FullyConnected((1, 8, 8), layers=3, width=30)
+    recipe = replace(Recipe.for_network(network, images, optimizer="muon"), **settings)
+    pixels = torch.rand(images, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    Stepper(network, pixels, recipe).run(1)
+    return nn.utils.parameters_to_vector(network.parameters()).detach()
+
+
+@pytest.mark.parametrize(("images", "steps"), [(10, 5), (100, 7)], ids=["fewer than the width", "more"])
+def test_the_recipe_says_how_many_newton_schulz_steps_muon_takes(images: int, steps: int) -> None:
+    by_recipe = after_one_step(images)
+    assert torch.equal(by_recipe, after_one_step(images, newton_schulz_steps=steps))
+    assert not torch.equal(by_recipe, after_one_step(images, newton_schulz_steps=steps + 1))
 
 
 @pytest.mark.parametrize("shape", [(2, 8, 11), (1, 1, 3), (3, 5, 2), (2, 9, 9)])
-def test_a_square_in_bands_is_the_square(shape: tuple[int, ...], rng: torch.Generator) -> None:
+def test_a_gram_matrix_in_bands_is_the_gram_matrix(shape: tuple[int, ...], rng: torch.Generator) -> None:
     x = torch.randn(*shape, generator=rng)
-    assert torch.allclose(square_in_bands(x), x @ x.mT, atol=1e-5)
-    assert torch.equal(square_in_bands(x), square_in_bands(x).mT)
+    assert torch.allclose(gram_in_bands(x), x @ x.mT, atol=1e-5)
+    assert torch.equal(gram_in_bands(x), gram_in_bands(x).mT)
 
 
 def test_muon_in_one_batch_is_muon_matrix_by_matrix() -> None:
@@ -87,7 +94,7 @@ def test_muon_in_one_batch_is_muon_matrix_by_matrix() -> None:
         for p, buffer, weight in zip(plain, buffers, weights[:4], strict=True):
             g = weight.grad.flatten(1)  # type: ignore[union-attr]
             buffer.mul_(momentum).add_((1 - momentum) * g)
-            update = orthogonal(((1 - momentum) * g + momentum * buffer)[None])[0]
+            update = orthogonalize(((1 - momentum) * g + momentum * buffer)[None])[0]
             p -= rate * max(1, update.shape[0] / update.shape[1]) ** 0.5 * update.view_as(p)
         muon.step()
     for p, weight in zip(plain, weights[:4], strict=True):

@@ -2,10 +2,10 @@ import math
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from recollect import InputError, UNet
-from recollect.devices.precision import float32_switches
+from recollect.devices.precision import float32_precision
 from recollect.training import Recipe
 from recollect.training.stepper import Stepper
 from tests.training.small import loss_of, small_images, small_network, vector
@@ -32,7 +32,7 @@ def test_a_window_is_adam_step_by_step() -> None:
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_the_average_forgets_over_its_horizon_also_when_that_changes(device: str) -> None:
-    made = Stepper(small_network().to(device), small_images().pixels.to(device), Recipe(average=4))
+    made = Stepper(small_network().to(device), small_images().pixels.to(device), Recipe(average_steps=4))
     average = [w.detach().clone() for w in made.weights]
     for horizon in (4, 4, 4, 2, 2, 16):
         made.horizon = horizon
@@ -66,17 +66,21 @@ def test_other_weights_are_used_for_a_while_only() -> None:
 
 
 def test_batches_are_shuffled_passes_over_the_set() -> None:
-    made = stepper(Recipe(batch=5))
-    seen = []
-    for _ in range(8):
-        made._draw_batch()
-        seen += [int((made.images == image).flatten(1).all(1).nonzero()) for image in made._batch]
+    made, seen = stepper(Recipe(batch=5)), []
+
+    def note(_: nn.Module, inputs: tuple[Tensor]) -> None:
+        seen.extend(int((made.images == image).flatten(1).all(1).nonzero()) for image in inputs[0])
+
+    made.network.register_forward_pre_hook(note)
+    made.run(8)
     assert sorted(seen[:20]) == sorted(seen[20:]) == list(range(20))
     assert seen[:20] != seen[20:]
 
 
 def test_a_batch_larger_than_the_set_is_the_set() -> None:
-    assert stepper(Recipe(batch=50))._batch.shape[0] == 20
+    whole, larger = stepper(), stepper(Recipe(batch=50))
+    assert whole.run(5) == larger.run(5)
+    assert torch.equal(vector(whole.network), vector(larger.network))
 
 
 def test_losses_that_are_not_finite() -> None:
@@ -104,12 +108,12 @@ def test_restart_forgets_moments_and_average() -> None:
 
 
 def test_precision_in_words_and_left_as_it_was() -> None:
-    before = [s.fp32_precision for s in float32_switches()]  # type: ignore[attr-defined]
     made = stepper()
-    made.run(2)
+    with float32_precision("tf32"):
+        made.run(2)
+        assert torch.backends.cuda.matmul.fp32_precision == "tf32"
     assert made.precision() == {"forward": "float32", "backward": "float32"}
     assert stepper(Recipe(optimizer="muon")).precision()["orthogonal"] == "float32"
-    assert [s.fp32_precision for s in float32_switches()] == before  # type: ignore[attr-defined]
 
 
 def test_muon_trains_convolutions() -> None:
@@ -121,7 +125,7 @@ def test_muon_trains_convolutions() -> None:
 
 def test_decay_shrinks_matrices_and_leaves_vectors_alone() -> None:
     """Without a gradient only the decay is left: a factor for each step, at the rate of that step."""
-    made = Stepper(UNet(channels=1, widths=(4, 8)), torch.zeros(2, 1, 8, 8), Recipe(rate=0.1, decay=2.0))
+    made = Stepper(UNet(channels=1, widths=(4, 8)), torch.zeros(2, 1, 8, 8), Recipe(rate=0.1, weight_decay=2.0))
     before = [w.detach().clone() for w in made.weights]
     made.run(2)
     made.set_rate(0.05)
@@ -132,7 +136,7 @@ def test_decay_shrinks_matrices_and_leaves_vectors_alone() -> None:
 
 def test_decay_bounds_the_weights_of_muon() -> None:
     """An orthogonal update has norm 1 (1.2 by Newton-Schulz), so no matrix outgrows 1 / decay by much."""
-    recipe = Recipe(optimizer="muon", rate=0.05, decay=2.0)
+    recipe = Recipe(optimizer="muon", rate=0.05, weight_decay=2.0)
     made = Stepper(UNet(channels=1, widths=(4, 8)), small_images(4).pixels, recipe)
     made.run(100)
     norms = [float(torch.linalg.matrix_norm(w.detach().flatten(1), 2)) for w in made.weights if w.ndim >= 2]

@@ -11,7 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from recollect.devices.precision import choose_device
 from recollect.errors import InputError
+from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.refusals import Refused, unsafe_program
 from recollect.models.safety.exported_checks import checked
 from recollect.models.wording import first_line
@@ -31,23 +33,23 @@ UNBOUNDED = 2**16  # a largest batch above this is no limit in practice
 
 
 class ExportedModel(nn.Module):
-    """The network of an exported program; its mode was fixed when it was exported."""
+    """The network of an exported program; its mode was fixed by the export."""
 
     def __init__(self, program: torch.export.ExportedProgram) -> None:
         super().__init__()
         self.network = program.module(check_guards=False)
-        self.batch = _largest_batch(program)
+        self.fixed_batch = _largest_batch(program)
 
     def forward(self, values: Tensor) -> Any:
         return self.network(values)
 
     def train(self, mode: bool = True) -> ExportedModel:  # noqa: ARG002
-        """Nothing: an exported network has no other mode, and its own train() raises."""
+        """Do nothing: an exported network has no other mode, and its own train() raises."""
         return self
 
 
 def open_exported(path: Path, device: torch.device | str) -> ExportedModel:
-    """The model of a .pt2 archive."""
+    """Open the model of a .pt2 archive."""
     data = path.read_bytes()
     try:
         copy = clean_copy(data)
@@ -68,7 +70,7 @@ def open_exported(path: Path, device: torch.device | str) -> ExportedModel:
 
 
 def clean_copy(data: bytes) -> BytesIO:
-    """The archive with its program checked and its tensors, and without pickles, compiled code and extra files."""
+    """Copy an archive: its checked program and its tensors, without pickles, compiled code and extra files."""
     reader = torch._C.PyTorchFileReader(BytesIO(data))
     names = set(reader.get_all_records())
     _check_layout(names)
@@ -108,7 +110,7 @@ def _check_layout(names: set[str]) -> None:
 
 
 def _payload_files(config: Any, prefix: str) -> set[str]:
-    """The files of raw tensors that a listing names; a pickled one is refused."""
+    """Return the files of raw tensors that a listing names; refuse a pickled one."""
     files = set()
     for name, payload in config["config"].items():
         file = str(payload["path_name"])
@@ -119,7 +121,7 @@ def _payload_files(config: Any, prefix: str) -> set[str]:
 
 
 def _largest_batch(program: torch.export.ExportedProgram) -> int | None:
-    """The number of images that the program was exported for, where it was not left open."""
+    """Return the number of images that the program was exported for, if the export fixed it."""
     name = program.graph_signature.user_inputs[0]
     first = next(node for node in program.graph.nodes if node.name == name).meta["val"].shape[0]
     if isinstance(first, int):
@@ -127,3 +129,19 @@ def _largest_batch(program: torch.export.ExportedProgram) -> int | None:
     bounds = program.range_constraints.get(first.node.expr)
     limit = UNBOUNDED if bounds is None else bounds.upper
     return int(limit) if limit < UNBOUNDED else None
+
+
+def is_exported(model: ModelReference) -> bool:
+    """Return whether an archive holds a program of torch.export."""
+    return bool(model.entries & {"archive_format", "serialized_exported_program.json"})
+
+
+FORMAT = ModelFormat(
+    name="exported-program",
+    summary="a torch.export program",
+    example="model.pt2",
+    recognises=is_exported,
+    open=lambda model: open_exported(model.path, choose_device(model.device)),
+    suffixes=(".pt2",),
+    order=30,
+)

@@ -1,7 +1,7 @@
 """A model built by code of the user's own: package.module:factory.
 
 This imports and calls the code that the user names, as running it in Python would: name only code that you trust.
-It is the one way of opening a model that runs code, and no file can bring it about.
+No other format runs code, and no file can name a factory.
 """
 
 from __future__ import annotations
@@ -16,29 +16,45 @@ from typing import Any
 
 from torch import nn
 
+from recollect.devices.precision import choose_device
 from recollect.errors import InputError
+from recollect.models.formats.base import ModelFormat, ModelReference
+from recollect.models.formats.weights import load_weights
 from recollect.models.wording import first_line
 
-_SPELLING = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_FACTORY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
-def is_factory(what: str) -> bool:
-    return bool(_SPELLING.fullmatch(what))
+def is_factory(model: ModelReference) -> bool:
+    """Return whether a model is named as package.module:factory and is no file."""
+    return bool(_FACTORY.fullmatch(model.text)) and not model.path.exists()
+
+
+def open_factory(model: ModelReference) -> Callable[..., Any]:
+    """Build a model by its factory, and load weights into it if a file of them is given."""
+    built = build(model.text)
+    if not isinstance(built, nn.Module):
+        if model.weights is not None:
+            raise InputError(f"{model.text} built a {type(built).__name__}, which takes no weights; leave them out.")
+        return built
+    if model.weights is not None:
+        load_weights(built, Path(model.weights).expanduser(), model.weights_key)
+    return built.to(choose_device(model.device)).float().eval()  # recoveries are scored in float32
 
 
 def build(what: str) -> Callable[..., Any]:
     """Import the module, from the working folder too, and call its factory without arguments."""
     module_name, _, name = what.partition(":")
     with _working_folder_importable():
-        found = _named(_imported(module_name, what), name, what)
-        if isinstance(found, nn.Module):
-            return found
-        if not callable(found):
+        factory = _named(_imported(module_name, what), name, what)
+        if isinstance(factory, nn.Module):
+            return factory
+        if not callable(factory):
             raise InputError(
-                f"{what} is a {type(found).__name__}; expected a function or a class that builds the model."
+                f"{what} is a {type(factory).__name__}; expected a function or a class that builds the model."
             )
         try:
-            model = found()
+            model = factory()
         except Exception as error:  # the user's code may raise anything, and the user has to see it
             raise InputError(
                 f"{what} was called without arguments and raised {type(error).__name__}: {first_line(error)}. "
@@ -56,28 +72,39 @@ def _imported(name: str, what: str) -> Any:
         if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
             raise InputError(f"Importing {name} for {what} needs {error.name}, which is not installed.") from error
         raise InputError(
-            f"There is no module {name} (of {what}); it is looked for where Python imports from and in {Path.cwd()}."
+            f"There is no module {name} (of {what}); Python searched its import path and {Path.cwd()}."
         ) from None
     except Exception as error:  # as above
         raise InputError(f"Importing {name} raised {type(error).__name__}: {first_line(error)}") from error
 
 
 def _named(module: Any, name: str, what: str) -> Any:
-    found = module
+    value = module
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             public = [n for n in vars(module) if not n.startswith("_") and callable(getattr(module, n))]
             raise InputError(f"{what}: {module.__name__} has no {name}; it has {', '.join(public[:12]) or 'none'}.")
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 @contextmanager
 def _working_folder_importable() -> Iterator[None]:
-    """A command does not look in the working folder by itself, as `python -m` does."""
+    """Import from the working folder too, as `python -m` does and a command does not."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
         yield
     finally:
         sys.path.remove(here)
+
+
+FORMAT = ModelFormat(
+    name="factory",
+    summary="code that builds the network, with or without a file of weights",
+    example="package.module:factory",
+    recognises=is_factory,
+    open=open_factory,
+    takes_weights=True,
+    order=20,
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from torch import Tensor, nn
 
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError
+from recollect.models.formats.base import ModelFormat
 from recollect.models.wording import first_line
 
 KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
@@ -25,7 +28,7 @@ class OnnxModel(nn.Module):
         self.session = session
         self.outputs = [output.name for output in session.get_outputs()]
         shape = self.input.shape
-        self.batch: int | None = shape[0] if shape and isinstance(shape[0], int) else None
+        self.fixed_batch: int | None = shape[0] if shape and isinstance(shape[0], int) else None
 
     def forward(self, values: Tensor) -> Tensor | dict[str, Tensor]:
         if torch.is_grad_enabled() and values.requires_grad:
@@ -38,13 +41,13 @@ class OnnxModel(nn.Module):
 
 
 def open_onnx(path: Path, device: torch.device | str | None) -> OnnxModel:
-    """The model of an ONNX file, on the CPU or a CUDA device; without a word, on what this onnxruntime can use."""
+    """Open an ONNX file on the CPU or a CUDA device; by default on CUDA if this onnxruntime can use it."""
     try:
         import onnxruntime
     except ImportError:
         raise InputError(f"Opening {path} needs onnxruntime: run pip install 'recollect[onnx]'.") from None
     settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 3  # errors alone: they come back as exceptions
+    settings.log_severity_level = 3  # errors alone: they are raised as exceptions
     settings.intra_op_num_threads = torch.get_num_threads()
     try:
         session = onnxruntime.InferenceSession(str(path), settings, providers=_providers(onnxruntime, device))
@@ -79,3 +82,20 @@ def _single_input(session: Any, path: Path) -> tuple[Any]:
 
 def _tensor(array: Any) -> Tensor:
     return torch.from_numpy(np.array(array))  # a copy: onnxruntime may use its own memory again
+
+
+def files_beside(path: Path) -> Iterator[Path]:
+    """Find the weights that an ONNX model may keep in m.onnx.data or m.onnx_data."""
+    return path.parent.glob(f"{escape(path.name)}[._]*")
+
+
+FORMAT = ModelFormat(
+    name="onnx",
+    summary="ONNX, after pip install 'recollect[onnx]'",
+    example="model.onnx",
+    recognises=lambda _model: False,  # its content has no mark of its own: the suffix decides
+    open=lambda model: open_onnx(model.path, model.device),
+    suffixes=(".onnx",),
+    files_beside=files_beside,
+    order=50,
+)

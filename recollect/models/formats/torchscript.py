@@ -18,7 +18,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from recollect.devices.precision import choose_device
 from recollect.errors import InputError
+from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.refusals import Refused, unsafe_program
 from recollect.models.safety.operators import PRIMITIVES, SCRIPT_OPERATORS, STRUCTURE
 from recollect.models.safety.torchscript_archive import clean_copy
@@ -71,3 +73,19 @@ def _kinds(block: Any) -> Iterator[str]:
 def _is_listed(kind: str) -> bool:
     namespace, _, name = kind.partition("::")
     return name in {"aten": SCRIPT_OPERATORS, "prim": PRIMITIVES | STRUCTURE}.get(namespace, frozenset())
+
+
+def is_torchscript(model: ModelReference) -> bool:
+    """Return whether an archive holds TorchScript code."""
+    return "constants.pkl" in model.entries or any(name.startswith("code/") for name in model.entries)
+
+
+FORMAT = ModelFormat(
+    name="torchscript",
+    summary="TorchScript",
+    example="model.pt, model.ts",
+    recognises=is_torchscript,
+    open=lambda model: open_torchscript(model.path, choose_device(model.device)),
+    suffixes=(".pt", ".ts"),
+    order=40,
+)

@@ -6,15 +6,14 @@ import pickletools
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
-from recollect.checkpoints import read_tensors
 from recollect.errors import InputError
-from recollect.models.formats.detect import kind_of
-from recollect.models.refusals import needs_pickle
+from recollect.models.formats.base import ModelFormat, ModelReference, find_format
+from recollect.models.refusals import needs_pickle, weights_alone
 from recollect.models.wording import first_line, option
 
 # What a state dict of tensors needs, and no more. It is read before torch sees the file, so it also holds where
@@ -42,40 +41,51 @@ def load_weights(network: nn.Module, path: Path, key: str | None) -> None:
 
 
 def read_weights(path: Path, key: str | None = None) -> dict[str, Tensor]:
-    """Names and tensors of a file."""
-    kind = kind_of(path)
-    if kind == "safetensors":
-        if key is not None:
-            raise InputError(f"{path} holds one set of weights; leave {option('weights_key', key)} out.")
-        return read_tensors(path)[0]
-    if kind == "weights":
-        return _state_dict(load_strictly(path), path, key)
-    if kind == "pickle":
-        raise needs_pickle(path, "it is a bare pickle, or was saved by torch before 1.6")
-    if kind == "torchscript":
-        raise InputError(f"{path} is TorchScript, a whole model: open it by itself, without a factory.")
-    raise InputError(
-        f"{path} holds no weights that can be read; expected .safetensors, or a state dict in .pt or .pth."
-    )
+    """Read the names and tensors of a file."""
+    if not path.is_file():
+        raise InputError(f"There is no file of weights {path}.")
+    file = ModelReference(str(path), weights_key=key)
+    file_format = find_format(file)
+    if file_format.read_weights is None:
+        raise InputError(
+            f"{path} holds no weights but a whole model ({file_format.summary}): open it by itself, without a factory."
+        )
+    return dict(file_format.read_weights(file))
+
+
+def is_torch_save(model: ModelReference) -> bool:
+    """Return whether an archive is of torch.save; formats that hold programs are asked before."""
+    return "data.pkl" in model.entries
+
+
+def read_state_dict(file: ModelReference) -> dict[str, Tensor]:
+    """Read the state dict that torch.save wrote, alone or inside a training checkpoint."""
+    return _state_dict(load_strictly(file.path), file.path, file.weights_key)
+
+
+def refuse_weights_alone(model: ModelReference) -> NoReturn:
+    """Refuse weights without a network; a file that needs pickle is refused for that first."""
+    load_strictly(model.path)
+    raise weights_alone(model.path)
 
 
 def load_strictly(path: Path) -> Any:
-    """What torch.save wrote, if that is containers and tensors alone."""
+    """Load what torch.save wrote, if that is containers and tensors alone."""
     try:
         names = _names_in_pickle(torch._C.PyTorchFileReader(str(path)).get_record("data.pkl"))
     except (RuntimeError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {first_line(error)}") from None
-    strange = sorted(name.replace(" ", ".") for name in names if not _ADMITTED.fullmatch(name))
-    if strange:
-        raise needs_pickle(path, f"it is more than a state dict of tensors (it asks for {', '.join(strange[:4])})")
+    refused = sorted(name.replace(" ", ".") for name in names if not _ADMITTED.fullmatch(name))
+    if refused:
+        raise needs_pickle(path, f"it is more than a state dict of tensors (it asks for {', '.join(refused[:4])})")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # a broken file fails in many ways, and every way is the file's fault
+    except Exception as error:  # a broken file can raise anything here
         raise needs_pickle(path, f"torch's reader for weights alone refused it ({first_line(error)})") from None
 
 
 def _names_in_pickle(data: bytes) -> set[str]:
-    """Every name that a pickle would look up, as "module name"; the pickle is read, not run."""
+    """Collect every name that a pickle would import, as "module name"; the pickle is read, not run."""
     names = set()
     for operation, argument, _ in pickletools.genops(data):
         if operation.name == "GLOBAL":
@@ -92,7 +102,9 @@ def _state_dict(saved: Any, path: Path, key: str | None) -> dict[str, Tensor]:
         saved = saved[key]
     if _is_state_dict(saved):
         return dict(saved)
-    inner = [name for name, part in saved.items() if _is_state_dict(part)] if isinstance(saved, Mapping) else []
+    inner = []
+    if isinstance(saved, Mapping):
+        inner = [name for name, part in saved.items() if _is_state_dict(part)]
     if len(inner) == 1:
         return dict(saved[inner[0]])
     if inner:
@@ -112,3 +124,16 @@ def _keys(saved: Any) -> str:
     if not isinstance(saved, Mapping):
         return f"a {type(saved).__name__}"
     return ", ".join(map(str, list(saved)[:12])) or "nothing"
+
+
+FORMAT = ModelFormat(
+    name="weights",
+    summary="weights without a network, which go with package.module:factory",
+    example="package.module:factory with weights=w.pt",
+    recognises=is_torch_save,
+    open=refuse_weights_alone,
+    read_weights=read_state_dict,
+    suffixes=(".pt", ".pth"),
+    order=80,
+    listed=False,
+)

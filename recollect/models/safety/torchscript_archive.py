@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from recollect.models.formats.detect import BROKEN_ZIP
+from recollect.models.formats.base import BROKEN_ZIP
 from recollect.models.refusals import Refused
 from recollect.models.safety.torchscript_grammar import collect_definitions, parse_source, rewrite_source
 from recollect.models.safety.torchscript_values import check_values

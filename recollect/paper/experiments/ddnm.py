@@ -1,4 +1,4 @@
-"""What a diffusion model that never saw the autoencoder makes of the same degraded images."""
+"""Damaged images as a diffusion model restores them that never saw the autoencoder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from recollect.auditing import recover
 from recollect.auditing.pictures import cell_pictures, set_pictures
 from recollect.paper.cells import GENERIC, Cell, Fit
 from recollect.paper.experiment import Arrays, Experiment, Pictures
-from recollect.paper.fit import Bench
 from recollect.paper.scales import Scale
+from recollect.paper.workspace import Workspace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,19 +20,19 @@ IMAGES = 3
 
 
 def fit(scale: Scale) -> Fit:
-    """Only its images matter: the prior is of their size."""
+    """Choose a training for its images alone: the prior is of their size."""
     return scale.perfect("unet", "softplus", "muon")
 
 
-def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
-    images, some = bench.images(fit, "train")[:IMAGES], np.arange(IMAGES)
-    prior = bench.prior(fit.images).to(bench.device)
-    arrays = {"original": set_pictures(images, some)["original"]}
+def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
+    images, positions = workspace.images(fit, "train")[:IMAGES], np.arange(IMAGES)
+    prior = workspace.prior(fit.images).to(workspace.device)
+    arrays = {"original": set_pictures(images, positions)["original"]}
     for name in scale.masks:
         cell = Cell(fit, fit.milestones[-1], "train", name, GENERIC)
         seen = cell.observe(images)
-        found = cell_pictures(images, seen, recover(cell.settled_method(prior), None, seen), some)
-        arrays |= {f"{name}/{kind}": found[kind] for kind in ("degraded", "estimate")}
+        pictures = cell_pictures(images, seen, recover(cell.build_method(prior), None, seen), positions)
+        arrays |= {f"{name}/{kind}": pictures[kind] for kind in ("degraded", "estimate")}
     return arrays
 
 
@@ -42,14 +42,15 @@ def draw(arrays: Arrays) -> Figure:
     masks = [key.split("/")[0] for key in arrays if key.endswith("/degraded")]
     rows: dict[str, list[np.ndarray]] = {}
     for i, original in enumerate(arrays["original"]):
-        rows[f"degraded, image {i + 1}"] = [*(arrays[f"{m}/degraded"][i] for m in masks), original]
-        rows[f"DDNM, image {i + 1}"] = [*(arrays[f"{m}/estimate"][i] for m in masks), original]
+        rows[f"damaged, image {i + 1}"] = [*(arrays[f"{mask}/degraded"][i] for mask in masks), original]
+        rows[f"DDNM, image {i + 1}"] = [*(arrays[f"{mask}/estimate"][i] for mask in masks), original]
     return picture_figure(rows, [*masks, "original"])
 
 
 EXPERIMENT = Experiment(
-    id="ddnm",
-    shows="original, degraded, and what DDNM makes of it with a diffusion prior that never saw the autoencoder",
-    where="Figure 11",
-    pictures=Pictures(fit, take, draw, needs_weights=False, needs_prior=True),
+    name="ddnm",
+    summary="original, damaged, and restored by DDNM with a diffusion prior that never saw the autoencoder",
+    location="Figure 11",
+    pictures=Pictures(fit, compute, draw, needs_weights=False, needs_prior=True),
+    order=13,
 )

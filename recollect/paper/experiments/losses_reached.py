@@ -1,20 +1,23 @@
-"""Not in the paper: which train losses are reached, and how fast, by one recipe with no tuning by hand."""
+"""Not in the paper: which train losses are reached, and how fast, with one recipe and no tuning by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from recollect.paper.cells import Fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.render.tables import markdown
 from recollect.paper.scales import PERFECT, Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 from recollect.records import Record
+
+Part = tuple[str, str]  # a training, or the generic method on a set of images; and the device
 
 
 def fits(scale: Scale) -> list[Fit]:
-    """The networks of the experiments, each with the optimizer that its kind takes at full size."""
+    """List the networks of the experiments, each with its usual optimizer at full scale."""
     return [
         *(scale.perfect("fc10", activation, "adam") for activation in ("lrelu", "prelu")),
         *(scale.perfect("fc20", activation, "adam") for activation in ("lrelu", "prelu")),
@@ -24,44 +27,55 @@ def fits(scale: Scale) -> list[Fit]:
     ]
 
 
-def table(scale: Scale, results: Results) -> str:
-    """Every training that is recorded, with its goal: also those that other experiments asked for."""
-    rows, trainings = [], results.trainings()
+def table(scale: Scale, store: Store) -> str:
+    """Make the tables of every recorded training, also of those that other experiments need."""
+    rows, trainings = [], store.trainings()
     for facts in trainings:
-        times = {m["wanted"]: f"{m['seconds']:.0f} s" for m in facts["milestones"]}
+        seconds = {m["wanted"]: f"{m['seconds']:.0f} s" for m in facts["milestones"]}
         goal = f"{facts['goal']['loss']:.0e} in {facts['goal']['seconds']:.0f} s"
-        passed = [times.get(loss, "") for loss in PERFECT]
+        passed = [seconds.get(loss, "") for loss in PERFECT]
         rows.append([facts["training"], goal, *passed, f"{facts['loss']:.1e}", facts["provenance"]["device"]])
     titles = ["training", "goal", *(f"{loss:.0e}" for loss in PERFECT), "best", "trained on"]
     by_loss = f"Seconds to each train loss, {scale.name} scale:\n\n{markdown(titles, rows)}"
-    return f"{by_loss}\nWhat each part took:\n\n{_parts_table(trainings, results.records())}"
+    return f"{by_loss}\nSeconds of each part:\n\n{_parts_table(trainings, store.records())}"
 
 
 def _parts_table(trainings: Iterable[Mapping[str, Any]], records: Iterable[Record]) -> str:
-    """Seconds of every training and of the cells measured on it, a machine a row."""
-    trained = {(facts["training"], facts["provenance"]["device"]): facts["seconds"] for facts in trainings}
-    measured: dict[tuple[str, str], list[float]] = {}
+    """Add up the seconds of every training and of the cells measured with it, and of each device."""
+    training_seconds: dict[Part, float] = {}
+    for facts in trainings:
+        training_seconds[facts["training"], facts["provenance"]["device"]] = facts["seconds"]
+    cell_seconds = _seconds_of_cells(records)
+    parts = sorted({*training_seconds, *cell_seconds})
+    rows, totals = [], []
+    for part in parts:
+        training = f"{training_seconds[part]:.0f} s" if part in training_seconds else ""
+        rows.append([*part, training, *_count_and_sum(cell_seconds.get(part, []))])
+    for device in sorted({device for _, device in parts}):
+        own = [part for part in parts if part[1] == device]
+        training = f"{sum(training_seconds.get(part, 0.0) for part in own):.0f} s"
+        cells = list(chain.from_iterable(cell_seconds.get(part, []) for part in own))
+        totals.append(["all", device, training, *_count_and_sum(cells)])
+    return markdown(["part", "on", "training", "cells", "their seconds"], rows + totals)
+
+
+def _seconds_of_cells(records: Iterable[Record]) -> dict[Part, list[float]]:
+    seconds: dict[Part, list[float]] = {}
     for record in records:
-        part = record.cell.get("training") or f"{record.cell['method']} on {record.cell['images']}"
-        measured.setdefault((part, record.provenance["device"]), []).append(record.seconds)
-    rows = [
-        [*part, f"{trained[part]:.0f} s" if part in trained else "", str(len(cells)), f"{sum(cells):.0f} s"]
-        for part in sorted({*trained, *measured})
-        for cells in [measured.get(part, [])]
-    ]
-    totals = [
-        ["all", place, f"{sum(s for (_, on), s in trained.items() if on == place):.0f} s", str(len(cells)),
-         f"{sum(cells):.0f} s"]
-        for place in sorted({place for _, place in (*trained, *measured)})
-        for cells in [[s for (_, on), some in measured.items() if on == place for s in some]]
-    ]  # fmt: skip
-    return markdown(["part", "on", "training", "cells", "their seconds"], [*rows, *totals])
+        name = record.cell.get("training") or f"{record.cell['method']} on {record.cell['images']}"
+        seconds.setdefault((name, record.provenance["device"]), []).append(record.seconds)
+    return seconds
+
+
+def _count_and_sum(seconds: Sequence[float]) -> list[str]:
+    return [str(len(seconds)), f"{sum(seconds):.0f} s"]
 
 
 EXPERIMENT = Experiment(
-    id="training",
-    shows="seconds to each train loss, against the goal (at full scale on one H200)",
-    where="not in the paper",
+    name="training",
+    summary="seconds to each train loss, against the goal (at full scale on one H200)",
+    location="not in the paper",
     trainings=fits,
     table=table,
+    order=1,
 )

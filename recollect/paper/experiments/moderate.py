@@ -1,33 +1,33 @@
-"""What the two tables of moderate overfitting share: three masks, and each rate beside the paper's."""
+"""What the two tables of moderate overfitting share: three masks, each rate beside the paper's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from recollect.paper.cells import Cell, Fit
-from recollect.paper.experiments.perfect_fit import EVERY
-from recollect.paper.render.tables import against_paper, order_holds
+from recollect.paper.experiments.perfect_fit import WITH_NETWORK
+from recollect.paper.render.tables import against_paper, compare_with_iterate
 from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 from recollect.scoring import APPROXIMATE
 
-CHECKED = ("blind", "known", "refined")  # on images that were not trained on too
+CHECKED = ("blind", "known", "refined")  # on unseen images too
 
 
 def cells_of(
-    scale: Scale, fits: Iterable[Fit], methods: Sequence[str] = EVERY, gamma: float | None = None
+    scale: Scale, fits: Iterable[Fit], methods: Sequence[str] = WITH_NETWORK, gamma: float | None = None
 ) -> list[Cell]:
-    of_control = [method for method in methods if method in CHECKED]
+    on_control = [method for method in methods if method in CHECKED]
     return [
         Cell(fit, fit.milestones[-1], part, mask, method, gamma=gamma)
         for fit in fits
-        for part, chosen in (("train", methods), ("control", of_control))
+        for part, part_methods in (("train", methods), ("control", on_control))
         for mask in scale.table_masks
-        for method in chosen
+        for method in part_methods
     ]
 
 
-def table_of(results: Results, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]]) -> str:
-    rates = against_paper(results, cells, paper, APPROXIMATE)
-    order = order_holds(results, cells, APPROXIMATE)
-    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}\n{order}"
+def table_of(store: Store, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]]) -> str:
+    rates = against_paper(store, cells, paper, APPROXIMATE)
+    comparison = compare_with_iterate(store, cells, APPROXIMATE)
+    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}\n{comparison}"

@@ -5,28 +5,29 @@ from __future__ import annotations
 from recollect.paper.cells import GENERIC, Cell
 from recollect.paper.experiment import Experiment
 from recollect.paper.experiments.moderate import cells_of, table_of
-from recollect.paper.experiments.perfect_fit import EVERY
+from recollect.paper.experiments.perfect_fit import WITH_NETWORK
 from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 
 NETWORKS = (("softplus", "muon"), ("softplus", "adam"), ("lrelu", "muon"), ("prelu", "muon"))
-# Approximate recovery, percent, on the paper's three masks; its table is of Softplus alone.
+# Approximate recovery, percent, on the paper's three masks; its table shows Softplus alone.
 PAPER = {"iterate": (0.6, 10.2, 1.2), "blind": (50.3, 75.9, 22.9), "known": (59.3, 86.2, 28.8)}
 
 
 def cells(scale: Scale) -> list[Cell]:
     fits = [scale.moderate("unet", activation, optimizer) for activation, optimizer in NETWORKS]
-    return cells_of(scale, fits, (*EVERY, GENERIC))
+    return cells_of(scale, fits, (*WITH_NETWORK, GENERIC))
 
 
-def table(scale: Scale, results: Results) -> str:
-    return table_of(results, cells(scale), PAPER)
+def table(scale: Scale, store: Store) -> str:
+    return table_of(store, cells(scale), PAPER)
 
 
 EXPERIMENT = Experiment(
-    id="moderate-unet",
-    shows="approximate recovery, U-Net on 1,000 CIFAR-10 images, train loss 1e-4",
-    where="Table 2",
+    name="moderate-unet",
+    summary="approximate recovery, U-Net on 1,000 CIFAR-10 images, train loss 1e-4",
+    location="Table 2",
     cells=cells,
     table=table,
+    order=8,
 )

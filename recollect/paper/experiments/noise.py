@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment
-from recollect.paper.experiments.perfect_fit import EVERY
+from recollect.paper.experiments.perfect_fit import WITH_NETWORK
 from recollect.paper.render.panels import against_loss, mean_psnr, rate_below
-from recollect.paper.render.tables import markdown, network_name, order_holds, percent
+from recollect.paper.render.tables import compare_with_iterate, markdown, network_name, percent
 from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 from recollect.scoring import ACCURATE, APPROXIMATE
 
 if TYPE_CHECKING:
@@ -29,49 +29,53 @@ def cells(scale: Scale) -> list[Cell]:
         Cell(fit, loss, "train", scale.masks[0], method, NOISE)
         for fit in fits(scale)
         for loss in reversed(fit.milestones)
-        for method in EVERY
+        for method in WITH_NETWORK
     ]
 
 
-def figures(scale: Scale, results: Results) -> dict[str, Figure]:
-    """One figure a measure: a column a network."""
+def figures(scale: Scale, store: Store) -> dict[str, Figure]:
+    """Draw a figure for each statistic, with a column for each network."""
     from recollect.paper.render.draw import DECIBEL, LOSS, PERCENT, grid_figure
 
-    readings = {
+    statistics = {
         "accurate": (rate_below(ACCURATE), PERCENT),
         "approximate": (rate_below(APPROXIMATE), PERCENT),
         "psnr": (mean_psnr, DECIBEL),
     }
     columns = [f"{network_name(fit)}, {fit.optimizer.title()}" for fit in fits(scale)]
-    return {
-        f"noise-{name}": grid_figure(
-            {"": [against_loss(results, [c for c in cells(scale) if c.fit == fit], read) for fit in fits(scale)]},
-            columns, LOSS, y,
-        )
-        for name, (read, y) in readings.items()
-    }  # fmt: skip
+    drawn = {}
+    for name, (statistic, y) in statistics.items():
+        panels = [against_loss(store, _cells_of(scale, fit), statistic) for fit in fits(scale)]
+        drawn[f"noise-{name}"] = grid_figure({"": panels}, columns, LOSS, y)
+    return drawn
 
 
-def table(scale: Scale, results: Results) -> str:
+def _cells_of(scale: Scale, fit: Fit) -> list[Cell]:
+    return [cell for cell in cells(scale) if cell.fit == fit]
+
+
+def table(scale: Scale, store: Store) -> str:
     rows = []
     for fit in fits(scale):
-        last = [c for c in cells(scale) if c.fit == fit and c.loss == fit.milestones[-1]]
-        for cell in last:
-            if record := results.best_of(cell):
+        for cell in _cells_of(scale, fit):
+            record = store.find_or_best(cell)
+            if record and cell.is_at_last_loss:
                 score = record.score
                 rates = percent(score.accurate), percent(score.approximate, interval=True), f"{score.mean_psnr:.1f}"
                 rows.append([network_name(fit), fit.optimizer, cell.method, *rates])
     titles = ["network", "optimizer", "method", "accurate, %", "approximate, %", "PSNR, dB"]
-    head = f"Noise of {NOISE} on mask {scale.masks[0]}, at the last train loss:\n\n{markdown(titles, rows)}"
-    order = {"Accurately": ACCURATE, "Approximately": APPROXIMATE}
-    return head + "".join(f"\n{word}: {order_holds(results, cells(scale), t)}" for word, t in order.items())
+    text = f"Noise of {NOISE} on mask {scale.masks[0]}, at the last train loss:\n\n{markdown(titles, rows)}"
+    for name, threshold in (("Accurately", ACCURATE), ("Approximately", APPROXIMATE)):
+        text += f"\n{name}: {compare_with_iterate(store, cells(scale), threshold)}"
+    return text
 
 
 EXPERIMENT = Experiment(
-    id="noise",
-    shows="recovery with noise of 0.02 on top of mask 1, FC-10 and FC-20 LReLU",
-    where="Figure 10",
+    name="noise",
+    summary="recovery with noise of 0.02 on top of mask 1, FC-10 and FC-20 LReLU",
+    location="Figure 10",
     cells=cells,
     figures=figures,
     table=table,
+    order=9,
 )

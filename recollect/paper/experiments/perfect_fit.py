@@ -1,4 +1,4 @@
-"""The cells that `accurate`, `approximate`, `psnr`, `thresholds` and `control` share: networks fitted perfectly."""
+"""What `accurate`, `approximate`, `psnr`, `thresholds` and `control` share: cells of perfectly fitted networks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recollect.paper.cells import GENERIC, Cell, Fit
-from recollect.paper.render.panels import Reading, against_loss
+from recollect.paper.render.panels import Panel, Statistic, against_loss
 from recollect.paper.render.tables import network_name
 from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from recollect.paper.render.draw import Axis
 
 METHODS = ("iterate", "blind", "known")
-BEYOND = ("refined", "known-400")  # not the paper's
-EVERY = (*METHODS, *BEYOND)  # that sees a network
+OURS = ("refined", "known-400")  # not in the paper
+WITH_NETWORK = (*METHODS, *OURS)  # methods that see a network
 NETWORKS = (("fc10", "lrelu"), ("fc10", "prelu"), ("unet", "lrelu"), ("unet", "prelu"), ("unet", "softplus"))
-# The paper does not name its optimizer, and it changes what is memorized: each kind of network is shown for both.
+# The optimizer changes what is memorized, and the paper does not name its own: networks are trained with both.
 USUAL = {"fc10": "adam", "fc20": "adam", "unet": "muon"}
 OTHER = {"fc10": "muon", "fc20": "muon", "unet": "adam"}
 
 
 def fits(scale: Scale, kinds: Iterable[str] = ("fc10", "unet")) -> list[Fit]:
-    """The paper's networks, first with the optimizer that suits them, then with the other."""
+    """List the paper's networks, first with their usual optimizer, then with the other."""
     chosen = [(kind, activation) for kind, activation in NETWORKS if kind in kinds]
     both = [(kind, activation) for kind, activation in chosen if activation in scale.by_both[kind]]
     usual = [scale.perfect(kind, activation, USUAL[kind]) for kind, activation in chosen]
@@ -35,7 +35,7 @@ def fits(scale: Scale, kinds: Iterable[str] = ("fc10", "unet")) -> list[Fit]:
 
 
 def cells(scale: Scale) -> list[Cell]:
-    """Every network at every train loss, under every mask, by every method."""
+    """List every network at every train loss, under every mask, with every method."""
     return [
         Cell(fit, loss, "train", mask, method)
         for fit in fits(scale)
@@ -46,23 +46,31 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def methods(fit: Fit, loss: float) -> tuple[str, ...]:
-    """The generic method only once, since it is the same at every loss, and where there is a prior for the images."""
-    generic = fit.images.prior is not None and loss == fit.milestones[-1]
-    return (*EVERY, GENERIC) if generic else EVERY
+    """List the methods of a cell; the generic one only at the last loss, because it is the same at every loss."""
+    if fit.images.prior is not None and loss == fit.milestones[-1]:
+        return (*WITH_NETWORK, GENERIC)
+    return WITH_NETWORK
 
 
-def figures(scale: Scale, results: Results, name: str, read: Reading, y: Axis) -> dict[str, Figure]:
-    """One figure an optimizer: a row a network, a column a mask, lines over the train loss."""
+def figures(scale: Scale, store: Store, name: str, statistic: Statistic, y: Axis) -> dict[str, Figure]:
+    """Draw a figure for each optimizer: a row for each network, a column for each mask, lines over the train loss."""
     from recollect.paper.render.draw import LOSS, grid_figure
 
     drawn = {}
     for optimizer in ("adam", "muon"):
         rows = {}
-        for fit in (fit for fit in fits(scale) if fit.optimizer == optimizer):
-            own = [c for c in cells(scale) if c.fit == fit and c.method not in BEYOND]
-            rows[network_name(fit)] = [
-                against_loss(results, [c for c in own if c.mask == mask], read) for mask in scale.masks
-            ]
-        x = replace(LOSS, label=f"{LOSS.label} of networks trained by {optimizer.capitalize()}")
+        for fit in fits(scale):
+            if fit.optimizer == optimizer:
+                rows[network_name(fit)] = _panels(scale, store, fit, statistic)
+        x = replace(LOSS, label=f"{LOSS.label} of networks trained with {optimizer.capitalize()}")
         drawn[f"{name}-{optimizer}"] = grid_figure(rows, scale.masks, x, y)
     return drawn
+
+
+def _panels(scale: Scale, store: Store, fit: Fit, statistic: Statistic) -> list[Panel]:
+    """Make a panel for each mask, with the methods of the paper."""
+    by_mask: dict[str, list[Cell]] = {mask: [] for mask in scale.masks}
+    for cell in cells(scale):
+        if cell.fit == fit and cell.method not in OURS:
+            by_mask[cell.mask].append(cell)
+    return [against_loss(store, own, statistic) for own in by_mask.values()]

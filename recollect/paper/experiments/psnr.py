@@ -1,4 +1,4 @@
-"""The same as `accurate`, as the average PSNR of all recoveries."""
+"""Average PSNR of all recoveries against the train loss."""
 
 from __future__ import annotations
 
@@ -6,31 +6,33 @@ from typing import TYPE_CHECKING
 
 from recollect.paper.experiment import Experiment
 from recollect.paper.experiments import perfect_fit
-from recollect.paper.experiments.perfect_fit import EVERY, cells
+from recollect.paper.experiments.perfect_fit import WITH_NETWORK, cells
 from recollect.paper.render.panels import mean_psnr
 from recollect.paper.render.tables import by_mask
 from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figures(scale: Scale, results: Results) -> dict[str, Figure]:
+def figures(scale: Scale, store: Store) -> dict[str, Figure]:
     from recollect.paper.render.draw import DECIBEL
 
-    return perfect_fit.figures(scale, results, "psnr", mean_psnr, DECIBEL)
+    return perfect_fit.figures(scale, store, "psnr", mean_psnr, DECIBEL)
 
 
-def table(scale: Scale, results: Results) -> str:
-    return f"Average PSNR in dB, {' / '.join(EVERY)}:\n\n{by_mask(results, cells(scale), EVERY, None)}"
+def table(scale: Scale, store: Store) -> str:
+    values = by_mask(store, cells(scale), WITH_NETWORK, None)
+    return f"Average PSNR in dB, {' / '.join(WITH_NETWORK)}:\n\n{values}"
 
 
 EXPERIMENT = Experiment(
-    id="psnr",
-    shows="average PSNR of all recoveries against the train loss, six masks",
-    where="Figure 8",
+    name="psnr",
+    summary="average PSNR of all recoveries against the train loss, six masks",
+    location="Figure 8",
     cells=cells,
     figures=figures,
     table=table,
+    order=4,
 )

@@ -1,4 +1,4 @@
-"""The estimate of an image, round by round: the blind method above, iterating the autoencoder below."""
+"""The estimate of an image, round by round: the blind recovery above, iterating the autoencoder below."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.auditing.pictures import film
+from recollect.auditing.traces import trace_rounds
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Arrays, Experiment, Pictures
-from recollect.paper.fit import Bench
 from recollect.paper.scales import Scale
+from recollect.paper.workspace import Workspace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 IMAGES = 3
-SHOWN = (1, 2, 3, 5, 10, 20, 40)  # rounds of the one, applications of the autoencoder of the other
+SHOWN = (1, 2, 3, 5, 10, 20, 40)  # rounds of blind, applications of the autoencoder
 
 
 def fit(scale: Scale) -> Fit:
     return scale.perfect("fc10", "lrelu", "adam")
 
 
-def take(bench: Bench, scale: Scale, fit: Fit) -> Arrays:
-    f, images = bench.best_weights(fit), bench.images(fit, "train")[:IMAGES]
+def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
+    f, images = workspace.best_network(fit), workspace.images(fit, "train")[:IMAGES]
     cells = [Cell(fit, fit.milestones[-1], "train", scale.masks[-1], name) for name in ("blind", "iterate")]
-    runs, seen = {cell.method: cell.settled_method() for cell in cells}, cells[0].observe(images)
-    return film(
-        images, seen, {name: lambda y, trace, run=run: run(f, y, trace=trace) for name, run in runs.items()}
-    )  # fmt: skip
+    methods = {cell.method: cell.build_method() for cell in cells}
+    runs = {name: lambda y, trace, run=run: run(f, y, trace=trace) for name, run in methods.items()}
+    return trace_rounds(images, cells[0].observe(images), runs)
 
 
 def draw(arrays: Arrays) -> Figure:
@@ -41,12 +40,13 @@ def draw(arrays: Arrays) -> Figure:
             frames = arrays[f"estimate/{name}/{i}"]
             path = [frames[min(n, len(frames)) - 1] for n in SHOWN]
             rows[f"{name}, image {i + 1}"] = [arrays[f"degraded/{i}"], *path, arrays[f"original/{i}"]]
-    return picture_figure(rows, ["seen", *map(str, SHOWN), "original"])
+    return picture_figure(rows, ["damaged", *map(str, SHOWN), "original"])
 
 
 EXPERIMENT = Experiment(
-    id="recovery-path",
-    shows="the estimate of the image along the rounds, blind against iterating the autoencoder",
-    where="Figure 1",
-    pictures=Pictures(fit, take, draw),
+    name="recovery-path",
+    summary="the estimate of the image along the rounds, blind against iterating the autoencoder",
+    location="Figure 1",
+    pictures=Pictures(fit, compute, draw),
+    order=11,
 )

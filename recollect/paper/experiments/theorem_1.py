@@ -11,17 +11,17 @@ from recollect.attractors import firmly_nonexpansive, proximal_test
 from recollect.networks import TiedTwoLayer
 from recollect.paper.cells import SEED
 from recollect.paper.experiment import Experiment
-from recollect.paper.fit import Bench
 from recollect.paper.render.tables import markdown
 from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
+from recollect.paper.workspace import Workspace
 
 SIDE, HIDDEN, STEPS, POINTS = 8, 96, 300, 8
 
 
-def facts(bench: Bench, scale: Scale) -> dict[str, Any]:
-    """Symmetry, eigenvalues and firm nonexpansiveness of three networks; the last breaks the theorem's condition."""
-    images = bench.images(scale.perfect("fc10", "lrelu", "adam"), "train")[:64].pixels
+def facts(workspace: Workspace, scale: Scale) -> dict[str, Any]:
+    """Test three networks for the properties of a proximity operator; the last breaks the theorem's condition."""
+    images = workspace.images(scale.perfect("fc10", "lrelu", "adam"), "train")[:64].pixels
     x = torch.nn.functional.adaptive_avg_pool2d(images, SIDE).double()
     draws = torch.Generator().manual_seed(SEED)
     weight = _clipped(torch.randn(HIDDEN, x[0].numel(), generator=draws, dtype=torch.float64) / 10)
@@ -34,7 +34,7 @@ def facts(bench: Bench, scale: Scale) -> dict[str, Any]:
 
 
 def _trained(f: TiedTwoLayer, x: Tensor) -> TiedTwoLayer:
-    """Gradient steps on the reconstruction error, each followed by a projection onto the theorem's condition."""
+    """Train on the reconstruction error; each step ends with a projection onto the theorem's condition."""
     optimizer = torch.optim.Adam(f.parameters(), lr=1e-2)
     for _ in range(STEPS):
         optimizer.zero_grad()
@@ -63,23 +63,24 @@ def _examine(f: TiedTwoLayer, x: Tensor) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def table(_scale: Scale, results: Results) -> str:
-    found = results.facts("theorem-1") or {"networks": []}
+def table(_scale: Scale, store: Store) -> str:
+    facts = store.facts("theorem-1") or {"networks": []}
     rows = [
         [
             row["network"], f"{row['asymmetry']:.1e}", f"{row['lowest']:.4f} to {row['highest']:.4f}",
             f"{row['passed']} of {row['points']}", f"{row['firm_pairs']} of {row['pairs']}",
         ]
-        for row in found["networks"]
+        for row in facts["networks"]
     ]  # fmt: skip
     titles = ["network", "asymmetry of the Jacobian", "its eigenvalues", "points as the theorem says", "firm pairs"]
     return markdown(titles, rows)
 
 
 EXPERIMENT = Experiment(
-    id="theorem-1",
-    shows="the tied network's Jacobian is symmetric with eigenvalues in [0, 1]: a proximity operator",
-    where="Theorem 1",
+    name="theorem-1",
+    summary="the tied network's Jacobian is symmetric with eigenvalues in [0, 1]: a proximity operator",
+    location="Theorem 1",
     facts=facts,
     table=table,
+    order=14,
 )

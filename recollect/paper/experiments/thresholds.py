@@ -10,7 +10,7 @@ from recollect.paper.experiments.perfect_fit import fits, methods
 from recollect.paper.render.panels import Panel, against_threshold
 from recollect.paper.render.tables import ACTIVATION_NAMES
 from recollect.paper.scales import Scale
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,13 +24,13 @@ def cells(scale: Scale) -> list[Cell]:
     ]
 
 
-def figures(scale: Scale, results: Results) -> dict[str, Figure]:
-    """A panel a network of which there are records."""
+def figures(scale: Scale, store: Store) -> dict[str, Figure]:
+    """Draw a panel for each network that has records."""
     from recollect.paper.render.draw import PERCENT, Axis, grid_figure
 
     panels: dict[str, Panel] = {}
     for fit in fits(scale, ("unet",)):
-        panel = against_threshold(results, [c for c in cells(scale) if c.fit == fit])
+        panel = against_threshold(store, [cell for cell in cells(scale) if cell.fit == fit])
         if panel.lines:
             panels[f"{ACTIVATION_NAMES[fit.activation]}, {fit.optimizer.title()}"] = panel
     if not panels:
@@ -40,9 +40,10 @@ def figures(scale: Scale, results: Results) -> dict[str, Figure]:
 
 
 EXPERIMENT = Experiment(
-    id="thresholds",
-    shows="recovery rate against the MSE threshold from 1e-3 to 1e-7, U-Net, mask 6",
-    where="Figure 9",
+    name="thresholds",
+    summary="recovery rate against the MSE threshold from 1e-3 to 1e-7, U-Net, mask 6",
+    location="Figure 9",
     cells=cells,
     figures=figures,
+    order=5,
 )

@@ -1,4 +1,4 @@
-"""The page about the reproduction: prose by hand, tables put between their markers from records."""
+"""The page about the reproduction: prose by hand, tables between their markers from records."""
 
 from __future__ import annotations
 
@@ -6,31 +6,50 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import torch
+
 from recollect.errors import InputError
+from recollect.paper import RESULTS, WORK
+from recollect.paper.experiments import EXPERIMENTS
+from recollect.paper.render.figures import table_of
+from recollect.paper.scales import FULL, SMALL
+from recollect.paper.store import Store
+from recollect.paper.workspace import Workspace
 from recollect.records import atomically
 
 _MARKED = re.compile(r"(<!-- table (?P<name>[\w-]+) -->\n)(?P<content>.*?)(<!-- end -->)", re.DOTALL)
 NOTHING = "Nothing of this is recorded yet.\n"
 
 
-def filled(page: str, tables: Mapping[str, str]) -> str:
-    """The page with each `<!-- table SCALE-NAME -->` ... `<!-- end -->` filled with that table."""
+def page_tables(results: Path = RESULTS) -> dict[str, str]:
+    """Make every table of both scales from the records, by its name in the page."""
+    tables: dict[str, str] = {}
+    for scale in (SMALL, FULL):
+        workspace = Workspace(Store(results / scale.name), WORK / scale.name, None, torch.device("cpu"))
+        for name, experiment in EXPERIMENTS.items():
+            tables[f"{scale.name}-{name}"] = table_of(experiment, scale, workspace)
+    return tables
 
-    def put(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{tables.get(found['name']) or NOTHING}\n{found[4]}"
+
+def fill_tables(page: str, tables: Mapping[str, str]) -> str:
+    """Put each table between its markers, `<!-- table SCALE-NAME -->` and `<!-- end -->`."""
+
+    def put(marked: re.Match[str]) -> str:
+        return f"{marked[1]}\n{tables.get(marked['name']) or NOTHING}\n{marked[4]}"
 
     return _MARKED.sub(put, page)
 
 
-def names_in(page: str) -> list[str]:
-    return [found["name"] for found in _MARKED.finditer(page)]
+def table_names(page: str) -> list[str]:
+    """List the tables that a page has markers for."""
+    return [marked["name"] for marked in _MARKED.finditer(page)]
 
 
-def fill(path: Path, tables: Mapping[str, str]) -> None:
+def update_page(path: Path, tables: Mapping[str, str]) -> None:
     """Write the tables into a page on disk."""
     try:
         page = path.read_text()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
     with atomically(path) as file:
-        file.write_text(filled(page, tables))
+        file.write_text(fill_tables(page, tables))

@@ -1,8 +1,8 @@
-"""Figures as they would be printed: SVG and PNG, one colour, marker and dash a method, intervals shaded."""
+"""Figures for print, as SVG and PNG: a colour, a marker and a dash pattern for each method, intervals shaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,21 +10,41 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recollect.degradation import SIX
-from recollect.paper.render.panels import Dot, Panel
+from recollect.methods import METHODS
+from recollect.palette import PALETTE, assign_colours
+from recollect.paper.render.panels import Panel, Point
 from recollect.records import atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STYLES: dict[str, tuple[str, str, Any, str]] = {  # colour, marker, dashes, words; the first four as in the paper
-    "blind": ("#e07b00", "o", "-", "blind (mask unknown)"),
-    "known": ("#1f5fa8", "s", (0, (5, 1.5)), "mask known"),
-    "iterate": ("#2b8a3e", "^", (0, (1, 1)), "autoencoder iterated"),
-    "ddnm": ("#c0392b", "D", (0, (3, 1, 1, 1)), "DDNM (never sees the autoencoder)"),
-    "refined": ("#b98bd0", "v", (0, (9, 1.5, 1.5, 1.5)), "blind, refined"),
-    "known-400": ("#79b4e8", "P", (0, (2, 2)), "mask known, 400 steps"),
-}
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES: tuple[Any, ...] = (
+    "-", (0, (5, 1.5)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (9, 1.5, 1.5, 1.5)), (0, (2, 2)), (0, (1, 3)),
+    (0, (6, 1, 1, 1, 1, 1)),
+)  # fmt: skip
+GRID, FRAME = "#d9dde2", "#9aa5b1"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the line of one method is drawn."""
+
+    colour: str
+    marker: str
+    dashes: Any
+    label: str
+
+
+def method_styles() -> dict[str, Style]:
+    """Give every method the colour and label it names; markers and dashes follow its position."""
+    colours = assign_colours([method.colour for method in METHODS.values()])
+    styles = {}
+    for i, (name, method) in enumerate(METHODS.items()):
+        colour = PALETTE[colours[i]].light
+        styles[name] = Style(colour, MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)], method.label or name)
+    return styles
 
 
 @dataclass(frozen=True)
@@ -34,122 +54,154 @@ class Axis:
     label: str
     limits: tuple[float, float]
     log: bool = False
-    least: float = -np.inf  # what lies below is drawn here, at the edge
+    least: float = -np.inf  # lower values are drawn here, at the edge
 
 
-LOSS = Axis("train loss", (2e-4, 4e-9), log=True)  # falling to the right, as in the paper
+LOSS = Axis("train loss", (2e-4, 4e-9), log=True)  # falls to the right, as in the paper
 PERCENT = Axis("recovered, %", (-4, 104))
 DECIBEL = Axis("PSNR, dB", (-4, 110), least=0)
-WIDE = 8  # inches, from which on four names stand in one row
+WIDE = 8  # inches: a wider figure has four labels of its legend in a row
 
 
 def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: Axis, y: Axis) -> Figure:
-    """Panels in rows with a name each; a column named like a mask is headed by its picture."""
+    """Draw named rows of panels; a column that is named like a mask has its picture at the top."""
     from matplotlib.figure import Figure
 
-    rows = {name: panels for name, panels in rows.items() if any(panel.lines for panel in panels)} or dict(rows)
-    masks = [name for name in columns if name in SIX]
-    height = [0.55] * bool(masks) + [1.0] * len(rows)
-    size = 1.75 * len(columns) + 0.9, 1.45 * sum(height) + 0.75
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(len(height), len(columns), squeeze=False, gridspec_kw={"height_ratios": height})
-    if masks:
-        for place, name in zip(axes[0], columns, strict=True):
-            _draw_mask(place, list(SIX).index(name) + 1, name)
-    for row, (name, panels) in enumerate(rows.items()):
-        for column, panel in enumerate(panels):
-            place = axes[row + bool(masks)][column]
-            _draw_panel(place, panel, x, y)
-            left = not any(other.lines for other in panels[:column])
-            below = any(others[column].lines for others in list(rows.values())[row + 1 :])
-            place.tick_params(labelleft=left, labelbottom=not below)
-            if column == 0:
-                place.set_ylabel(name, fontsize=9)
-            if row == 0 and not masks:
-                place.set_title(columns[column], fontsize=9)
+    rows = _without_empty_rows(rows)
+    has_masks = any(name in SIX for name in columns)
+    heights = [1.0] * len(rows)
+    if has_masks:
+        heights.insert(0, 0.55)
+    figure = Figure(figsize=(1.75 * len(columns) + 0.9, 1.45 * sum(heights) + 0.75), layout="constrained")
+    axes = figure.subplots(len(heights), len(columns), squeeze=False, gridspec_kw={"height_ratios": heights})
+    for top, name in zip(axes[0], columns, strict=True):
+        if has_masks:
+            _draw_mask(top, name)
+        else:
+            top.set_title(name, fontsize=9)
+    panel_axes = axes[1:] if has_masks else axes
+    for row, panels in zip(panel_axes, rows.values(), strict=True):
+        for ax, panel in zip(row, panels, strict=True):
+            _draw_panel(ax, panel, x, y)
+    _label_edges(panel_axes, rows)
     figure.supxlabel(x.label, fontsize=9)
     figure.supylabel(y.label, fontsize=9)
-    _legend(figure, [panel for panels in rows.values() for panel in panels])
+    _add_legend(figure, [panel for panels in rows.values() for panel in panels])
     return figure
 
 
+def _without_empty_rows(rows: Mapping[str, Sequence[Panel]]) -> dict[str, Sequence[Panel]]:
+    """Leave out rows without any line; if none has one, keep them all."""
+    drawn = {name: panels for name, panels in rows.items() if any(panel.lines for panel in panels)}
+    return drawn or dict(rows)
+
+
+def _label_edges(axes: np.ndarray, rows: Mapping[str, Sequence[Panel]]) -> None:
+    """Number only the outermost axes that have lines, and name the rows."""
+    for row, (name, panels) in zip(axes, rows.items(), strict=True):
+        row[0].set_ylabel(name, fontsize=9)
+        first = _first_with_lines(panels)
+        for column, ax in enumerate(row):
+            ax.tick_params(labelleft=column <= first)
+    for column, column_axes in enumerate(axes.T):
+        from_below = [panels[column] for panels in reversed(list(rows.values()))]
+        first = _first_with_lines(from_below)
+        for position, ax in enumerate(reversed(column_axes)):
+            ax.tick_params(labelbottom=position <= first)
+
+
+def _first_with_lines(panels: Sequence[Panel]) -> int:
+    for position, panel in enumerate(panels):
+        if panel.lines:
+            return position
+    return len(panels)
+
+
 def picture_figure(rows: Mapping[str, Sequence[np.ndarray]], titles: Sequence[str] = ()) -> Figure:
-    """Rows of pictures, H x W x C or H x W in 0..255, each row named."""
+    """Draw named rows of pictures, H x W x C or H x W in 0..255."""
     from matplotlib.figure import Figure
 
-    columns = max(len(row) for row in rows.values())
+    columns = max(len(pictures) for pictures in rows.values())
     figure = Figure(figsize=(0.85 * columns + 1.0, 0.85 * len(rows) + 0.35), layout="constrained")
     axes = figure.subplots(len(rows), columns, squeeze=False)
-    for places, (name, pictures) in zip(axes, rows.items(), strict=True):
-        for place in places[len(pictures) :]:
-            place.axis("off")
-        for place, picture in zip(places, pictures, strict=False):
-            place.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-            place.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
-            place.spines[:].set(color="#9aa5b1", linewidth=0.5)
-        places[0].text(-0.08, 0.5, name, transform=places[0].transAxes, ha="right", va="center", fontsize=7)
-    for place, title in zip(axes[0], titles, strict=False):
-        place.set_title(title, fontsize=7)
+    for row, (name, pictures) in zip(axes, rows.items(), strict=True):
+        for ax in row[len(pictures) :]:
+            ax.axis("off")
+        for ax, picture in zip(row, pictures, strict=False):
+            _draw_picture(ax, picture)
+        row[0].text(-0.08, 0.5, name, transform=row[0].transAxes, ha="right", va="center", fontsize=7)
+    for ax, title in zip(axes[0], titles, strict=False):
+        ax.set_title(title, fontsize=7)
     return figure
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """As SVG and as PNG; equal figures make equal files."""
+    """Save as SVG and as PNG; equal figures make equal files."""
     import matplotlib
 
     paths = []
     with matplotlib.rc_context({"svg.hashsalt": "recollect"}):
-        for kind in ("svg", "png"):
+        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
             path = folder / f"{name}.{kind}"
             with atomically(path) as file:
-                meta = {"Date": None} if kind == "svg" else {"Software": None}
-                figure.savefig(file, format=kind, dpi=200, metadata=meta)
+                figure.savefig(file, format=kind, dpi=200, metadata=metadata)
             paths.append(path)
     return paths
 
 
-def _draw_panel(place: Axes, panel: Panel, x: Axis, y: Axis) -> None:
-    if not panel.lines:  # its names stay, for the row and the column
-        place.set(xticks=[], yticks=[], frame_on=False)
+def _draw_panel(ax: Axes, panel: Panel, x: Axis, y: Axis) -> None:
+    if not panel.lines:  # the names of its row and column stay
+        ax.set(xticks=[], yticks=[], frame_on=False)
         return
-    for method in (name for name in reversed(STYLES) if name in panel.lines):  # blind on top, where lines meet at 0
-        dots: list[Dot] = panel.lines[method]
-        colour, marker, dashes, words = STYLES[method]
-        at = [dot.x for dot in dots]
-        every = max(1, len(dots) // 8)
-        low, middle, high = (np.maximum([getattr(d, value) for d in dots], y.least) for value in ("low", "y", "high"))
-        place.fill_between(at, low, high, color=colour, alpha=0.14, linewidth=0)
-        place.plot(
-            at, middle, color=colour, marker=marker, markevery=every, markersize=3.2, linewidth=1.2,
-            linestyle=dashes, label=words,
-        )  # fmt: skip
-    place.set_xscale("log" if x.log else "linear")
-    place.minorticks_off()
-    place.set_xlim(*x.limits)
-    place.set_ylim(*y.limits)
-    place.grid(color="#d9dde2", linewidth=0.5)
-    place.tick_params(labelsize=7, length=2)
-    place.spines[["top", "right"]].set_visible(False)
+    for method, style in reversed(method_styles().items()):  # the first method is drawn on top
+        if method in panel.lines:
+            _draw_line(ax, panel.lines[method], style, y)
+    ax.set_xscale("log" if x.log else "linear")
+    ax.minorticks_off()
+    ax.set_xlim(*x.limits)
+    ax.set_ylim(*y.limits)
+    ax.grid(color=GRID, linewidth=0.5)
+    ax.tick_params(labelsize=7, length=2)
+    ax.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_mask(place: Axes, number: int, name: str) -> None:
-    kept = SIX[name](32, 32)
-    place.imshow(np.where(kept, 255, 60), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-    place.set_title(f"{number} {name}", fontsize=9)
-    place.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
-    place.spines[:].set(color="#9aa5b1", linewidth=0.5)
+def _draw_line(ax: Axes, points: Sequence[Point], style: Style, y: Axis) -> None:
+    x = [point.x for point in points]
+    low = _at_least(y.least, (point.low for point in points))
+    middle = _at_least(y.least, (point.y for point in points))
+    high = _at_least(y.least, (point.high for point in points))
+    ax.fill_between(x, low, high, color=style.colour, alpha=0.14, linewidth=0)
+    ax.plot(
+        x, middle, color=style.colour, marker=style.marker, markevery=max(1, len(points) // 8), markersize=3.2,
+        linewidth=1.2, linestyle=style.dashes, label=style.label,
+    )  # fmt: skip
 
 
-def _legend(figure: Figure, panels: Sequence[Panel]) -> None:
-    """One legend for all panels, of the methods that are in any."""
+def _at_least(least: float, values: Iterable[float]) -> np.ndarray:
+    return np.maximum(list(values), least)
+
+
+def _draw_mask(ax: Axes, name: str) -> None:
+    _draw_picture(ax, np.where(SIX[name](32, 32), 255, 60))
+    ax.set_title(f"{list(SIX).index(name) + 1} {name}", fontsize=9)
+
+
+def _draw_picture(ax: Axes, picture: np.ndarray) -> None:
+    ax.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+    ax.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
+    ax.spines[:].set(color=FRAME, linewidth=0.5)
+
+
+def _add_legend(figure: Figure, panels: Sequence[Panel]) -> None:
+    """Add one legend for all panels, with the methods that any of them has."""
     from matplotlib.lines import Line2D
 
-    shown = [m for m in STYLES if any(m in panel.lines for panel in panels)]
-    handles = [
-        Line2D(
-            [], [], color=STYLES[m][0], marker=STYLES[m][1], linestyle=STYLES[m][2], markersize=4, label=STYLES[m][3]
-        )
-        for m in shown
-    ]
-    columns = 4 if len(shown) == 4 and figure.get_figwidth() > WIDE else min(3, max(1, len(shown)))
+    handles = []
+    for method, style in method_styles().items():
+        if any(method in panel.lines for panel in panels):
+            line = {"color": style.colour, "marker": style.marker, "linestyle": style.dashes, "label": style.label}
+            handles.append(Line2D([], [], markersize=4, **line))
+    columns = min(3, max(1, len(handles)))
+    if len(handles) == 4 and figure.get_figwidth() > WIDE:
+        columns = 4
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False, fontsize=8)

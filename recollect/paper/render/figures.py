@@ -1,77 +1,87 @@
-"""From records to files: the figures and tables of experiments, made anywhere, computing nothing."""
+"""From records to files: the figures and tables of experiments, drawn anywhere, computing nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from recollect.auditing.pictures import load_arrays
-from recollect.distributed.jobs import Tell
 from recollect.errors import InputError
 from recollect.paper.experiment import Experiment
-from recollect.paper.fit import Bench
 from recollect.paper.scales import Scale
+from recollect.paper.workspace import Workspace
 from recollect.records import atomically
 
 
-def draw(experiments: Sequence[Experiment], scale: Scale, bench: Bench, tell: Tell) -> list[Path]:
-    """Every figure and table of the experiments that something is recorded of."""
+def draw(
+    experiments: Sequence[Experiment], scale: Scale, workspace: Workspace, log: Callable[[str], None]
+) -> list[Path]:
+    """Draw every figure and table of the experiments that have records."""
     if find_spec("matplotlib") is None:
         raise InputError("Figures are drawn with matplotlib, which is not installed here: pip install matplotlib.")
-    made: list[Path] = []
+    paths: list[Path] = []
     for experiment in experiments:
-        files = _figures(experiment, scale, bench) + _pictures(experiment, scale, bench)
-        files += _table(experiment, scale, bench)
-        tell(f"{experiment.id}: " + (", ".join(map(str, files)) or "nothing is recorded yet"))
-        made += files
-    return made
+        files = _figures(experiment, scale, workspace)
+        files += _pictures(experiment, scale, workspace)
+        files += _table(experiment, scale, workspace)
+        names = ", ".join(map(str, files))
+        log(f"{experiment.name}: {names or 'nothing is recorded yet'}")
+        paths += files
+    return paths
 
 
-def table_of(experiment: Experiment, scale: Scale, bench: Bench) -> str:
-    """The experiment's table in markdown; empty where nothing of it is recorded."""
-    results = bench.results
-    recorded = (
-        results.facts(experiment.id) is not None
-        or any(results.training(fit) for fit in experiment.trainings(scale))
-        or _has_cells(experiment, scale, bench)
-    )
-    return experiment.table(scale, results) if experiment.table and recorded else ""
+def table_of(experiment: Experiment, scale: Scale, workspace: Workspace) -> str:
+    """Make the experiment's table in Markdown; it is empty if nothing of it is recorded."""
+    if experiment.table and _has_records(experiment, scale, workspace):
+        return experiment.table(scale, workspace.store)
+    return ""
 
 
-def _figures(experiment: Experiment, scale: Scale, bench: Bench) -> list[Path]:
+def _figures(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[Path]:
     from recollect.paper.render.draw import save_figure
 
-    if not _has_cells(experiment, scale, bench):
+    if not _has_cells(experiment, scale, workspace):
         return []
-    drawn, folder = experiment.figures(scale, bench.results), bench.results.folder / "figures"
-    return [path for name, figure in drawn.items() for path in save_figure(figure, folder, name)]
+    paths: list[Path] = []
+    for name, figure in experiment.figures(scale, workspace.store).items():
+        paths += save_figure(figure, workspace.store.folder / "figures", name)
+    return paths
 
 
-def _pictures(experiment: Experiment, scale: Scale, bench: Bench) -> list[Path]:
-    """Pictures of real data sets stay in the work folder: they are not ours to hand on."""
+def _pictures(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[Path]:
+    """Draw pictures; those of real data sets stay in the work folder, because they may not be published."""
     from recollect.paper.render.draw import save_figure
 
-    pictures, arrays = experiment.pictures, bench.pictures(experiment.id)
+    pictures, arrays = experiment.pictures, workspace.pictures(experiment.name)
     if pictures is None or not arrays.exists():
         return []
     try:
         figure = pictures.draw(load_arrays(arrays))
     except (OSError, ValueError, KeyError, EOFError) as error:
-        raise InputError(f"{arrays} is damaged ({error}); remove it and run {experiment.id} again.") from None
-    free = pictures.fit(scale).images.spelled.startswith("photos")
-    return save_figure(figure, (bench.results.folder if free else bench.work) / "figures", experiment.id)
+        raise InputError(f"{arrays} is damaged ({error}); remove it and run {experiment.name} again.") from None
+    may_publish = pictures.fit(scale).images.spelling.startswith("photos")
+    folder = workspace.store.folder if may_publish else workspace.work
+    return save_figure(figure, folder / "figures", experiment.name)
 
 
-def _table(experiment: Experiment, scale: Scale, bench: Bench) -> list[Path]:
-    text = table_of(experiment, scale, bench)
-    path = bench.results.folder / "tables" / f"{experiment.id}.md"
+def _table(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[Path]:
+    text = table_of(experiment, scale, workspace)
     if not text:
         return []
+    path = workspace.store.folder / "tables" / f"{experiment.name}.md"
     with atomically(path) as file:
         file.write_text(text)
     return [path]
 
 
-def _has_cells(experiment: Experiment, scale: Scale, bench: Bench) -> bool:
-    return any(bench.results.best_of(cell) for cell in experiment.cells(scale))
+def _has_records(experiment: Experiment, scale: Scale, workspace: Workspace) -> bool:
+    if workspace.store.facts(experiment.name) is not None:
+        return True
+    if any(workspace.store.training(fit) for fit in experiment.trainings(scale)):
+        return True
+    return _has_cells(experiment, scale, workspace)
+
+
+def _has_cells(experiment: Experiment, scale: Scale, workspace: Workspace) -> bool:
+    return any(workspace.store.find_or_best(cell) for cell in experiment.cells(scale))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from recollect.paper.cells import Cell
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 from recollect.records import Record
 from recollect.scoring import threshold_grid
 
 
 @dataclass(frozen=True)
-class Dot:
+class Point:
     """A point of a line, with its 95% interval."""
 
     x: float
@@ -24,52 +24,68 @@ class Dot:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: a line a method."""
+    """One set of axes: a line for each method."""
 
-    lines: dict[str, list[Dot]]
-
-
-Reading = Callable[[Record], tuple[float, float, float]]  # value, low, high
+    lines: dict[str, list[Point]]
 
 
-def rate_below(threshold: float) -> Reading:
-    """The share of images with an error below the threshold, in percent."""
+Statistic = Callable[[Record], tuple[float, float, float]]  # value, low, high
 
-    def read(record: Record) -> tuple[float, float, float]:
+
+def rate_below(threshold: float) -> Statistic:
+    """Measure the share of images with an error below the threshold, in percent."""
+
+    def rate_of(record: Record) -> tuple[float, float, float]:
         rate = record.score.rate(threshold)
         low, high = rate.interval
         return 100 * rate.value, 100 * low, 100 * high
 
-    return read
+    return rate_of
 
 
 def mean_psnr(record: Record) -> tuple[float, float, float]:
-    """The mean over images, within twice its standard error."""
+    """Measure the mean PSNR over the images, with 1.96 standard errors."""
     values = record.score.psnr
-    mean = float(values.mean())
-    spread = 1.96 * float(values.std()) / math.sqrt(len(values)) if len(values) > 1 else 0.0
-    return mean, mean - spread, mean + spread
+    mean, margin = float(values.mean()), 0.0
+    if len(values) > 1:
+        margin = 1.96 * float(values.std()) / math.sqrt(len(values))
+    return mean, mean - margin, mean + margin
 
 
-def against_loss(results: Results, cells: Iterable[Cell], read: Reading) -> Panel:
-    """A line a method over the train loss that was measured; what has no record is left out."""
-    lines: dict[str, list[Dot]] = {}
-    level: dict[str, tuple[float, float, float]] = {}  # of methods that see no network: the same at every loss
+def against_loss(store: Store, cells: Iterable[Cell], statistic: Statistic) -> Panel:
+    """Draw a line for each method over the measured train loss; cells without a record are left out."""
+    lines: dict[str, list[Point]] = {}
+    constants: dict[str, tuple[float, float, float]] = {}  # of methods that see no network: equal at every loss
     for cell in cells:
-        if record := results.best_of(cell):
-            if cell.sees_network:
-                lines.setdefault(cell.method, []).append(Dot(record.provenance["train_loss"], *read(record)))
-            else:
-                level[cell.method] = read(record)
-    losses = {dot.x for dots in lines.values() for dot in dots}
-    if losses:
-        lines |= {method: [Dot(loss, *value) for loss in losses] for method, value in level.items()}
-    return Panel({method: sorted(dots, key=lambda dot: -dot.x) for method, dots in lines.items()})
+        record = store.find_or_best(cell)
+        if record is None:
+            continue
+        if cell.sees_network:
+            point = Point(record.provenance["train_loss"], *statistic(record))
+            lines.setdefault(cell.method, []).append(point)
+        else:
+            constants[cell.method] = statistic(record)
+    lines |= _constant_lines(constants, {point.x for points in lines.values() for point in points})
+    for points in lines.values():
+        points.sort(key=lambda point: -point.x)
+    return Panel(lines)
 
 
-def against_threshold(results: Results, cells: Iterable[Cell]) -> Panel:
-    """A line a method over the threshold below which an image counts as recovered; nothing where no network was."""
-    found = [(cell, record) for cell in cells if (record := results.best_of(cell))]
-    if not any(cell.sees_network for cell, _ in found):
+def _constant_lines(
+    constants: Mapping[str, tuple[float, float, float]], losses: Collection[float]
+) -> dict[str, list[Point]]:
+    """Draw horizontal lines; without a network there is no loss to draw them over."""
+    if not losses:
+        return {}
+    return {method: [Point(loss, *value) for loss in losses] for method, value in constants.items()}
+
+
+def against_threshold(store: Store, cells: Iterable[Cell]) -> Panel:
+    """Draw a line for each method over the threshold; the panel is empty if no method that sees a network has one."""
+    recorded = [(cell, record) for cell in cells if (record := store.find_or_best(cell))]
+    if not any(cell.sees_network for cell, _ in recorded):
         return Panel({})
-    return Panel({c.method: [Dot(t, *rate_below(t)(record)) for t in threshold_grid()] for c, record in found})
+    lines = {}
+    for cell, record in recorded:
+        lines[cell.method] = [Point(threshold, *rate_below(threshold)(record)) for threshold in threshold_grid()]
+    return Panel(lines)

@@ -1,12 +1,13 @@
-"""Tables in markdown, the paper's numbers beside the measured ones."""
+"""Tables in Markdown, the paper's numbers beside the measured ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from recollect.paper.cells import Cell, Fit
-from recollect.paper.store import Results
+from recollect.paper.store import Store
 from recollect.records import Record
 from recollect.scoring import Rate
 
@@ -24,93 +25,133 @@ def network_name(fit: Fit) -> str:
 
 
 def percent(rate: Rate, *, interval: bool = False) -> str:
-    """A share in percent, with one digit where one image is less than one percent."""
+    """Write a share in percent, with one digit if one image is less than one percent."""
     digits = 1 if rate.total > 100 else 0
-    low, high = rate.interval
-    more = f" ({100 * low:.{digits}f} to {100 * high:.{digits}f})" if interval else ""
-    return f"{100 * rate.value:.{digits}f}{more}"
+    text = f"{100 * rate.value:.{digits}f}"
+    if interval:
+        low, high = rate.interval
+        text += f" ({100 * low:.{digits}f} to {100 * high:.{digits}f})"
+    return text
 
 
-def by_mask(results: Results, cells: Sequence[Cell], methods: Sequence[str], threshold: float | None) -> str:
-    """A row a network and optimizer, a column a mask: the methods' rates (or mean PSNR) at the last train loss."""
+def by_mask(store: Store, cells: Sequence[Cell], methods: Sequence[str], threshold: float | None) -> str:
+    """Make a row for each network and a column for each mask: the methods' rates (or PSNR) at the last train loss."""
     masks = list(dict.fromkeys(cell.mask for cell in cells))
-    last = {(c.fit, c.mask, c.method): c for c in cells if c.loss == c.fit.milestones[-1]}
+    last = {(cell.fit, cell.mask, cell.method): cell for cell in cells if cell.is_at_last_loss}
     rows = []
     for fit in dict.fromkeys(cell.fit for cell in cells):
-        found = [[results.best_of(last[fit, mask, m]) for m in methods] for mask in masks]
-        if any(record for records in found for record in records):
-            loss = next(r for records in found for r in records if r).provenance["train_loss"]
-            shown = [" / ".join(_value(record, threshold) for record in records) for records in found]
-            rows.append([network_name(fit), fit.optimizer, f"{loss:.1e}", *shown])
-    rows += _generic_rows(results, cells, masks, threshold)
+        records: list[Record | None] = []
+        values = []
+        for mask in masks:
+            of_mask = [store.find_or_best(last[fit, mask, method]) for method in methods]
+            values.append(" / ".join(_value(record, threshold) for record in of_mask))
+            records += of_mask
+        if any(records):
+            rows.append([network_name(fit), fit.optimizer, f"{_train_loss(records):.1e}", *values])
+    rows += _generic_rows(store, cells, masks, threshold)
     return markdown(["network", "optimizer", "train loss", *masks], rows)
 
 
+def _train_loss(records: Iterable[Record | None]) -> float | None:
+    """Read the train loss of the first record there is."""
+    for record in records:
+        if record:
+            return float(record.provenance["train_loss"])
+    return None
+
+
 def _generic_rows(
-    results: Results, cells: Sequence[Cell], masks: Sequence[str], threshold: float | None
+    store: Store, cells: Sequence[Cell], masks: Sequence[str], threshold: float | None
 ) -> list[list[str]]:
-    """A row for each set of images that the method which sees no network was tried on: its value for each mask."""
-    found: dict[str, dict[str, Record]] = {}
+    """Make a row for each set of images that the generic method restored."""
+    by_set: dict[str, dict[str, Record]] = {}
     for cell in cells:
-        if not cell.sees_network and (record := results.find(cell)):
-            found.setdefault(f"none ({cell.method} on {cell.fit.images.name})", {})[cell.mask] = record
-    return [[name, "", "", *(_value(records.get(m), threshold) for m in masks)] for name, records in found.items()]
+        if not cell.sees_network and (record := store.find(cell)):
+            by_set.setdefault(f"none ({cell.method} on {cell.fit.images.name})", {})[cell.mask] = record
+    rows = []
+    for name, records in by_set.items():
+        rows.append([name, "", "", *(_value(records.get(mask), threshold) for mask in masks)])
+    return rows
 
 
-def against_paper(
-    results: Results, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]], threshold: float
-) -> str:
-    """A row a network and method, a column a mask, each measured next to the paper's three numbers."""
+def against_paper(store: Store, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]], threshold: float) -> str:
+    """Make a row for each network and method and a column for each mask, below the paper's own rows."""
     masks = list(dict.fromkeys(cell.mask for cell in cells))
-    rows: list[Sequence[str]] = [
-        ["paper", "", method, "", *(f"{value:g}" for value in values)] for method, values in paper.items()
-    ]
-    rows += dict.fromkeys(_measured_rows(results, cells, threshold))  # the generic method's is one for all networks
+    rows: list[Sequence[str]] = []
+    for method, values in paper.items():
+        rows.append(["paper", "", method, "", *(f"{value:g}" for value in values)])
+    rows += dict.fromkeys(_measured_rows(store, cells, threshold))  # all networks share the generic method's row
     titles = [f"{mask} (paper: its mask {i})" for i, mask in enumerate(masks, 1)]
     return markdown(["network", "optimizer", "method", "train loss", *titles], rows)
 
 
-def _measured_rows(results: Results, cells: Sequence[Cell], threshold: float) -> Iterator[tuple[str, ...]]:
-    for (fit, method), some in _grouped(cells).items():
-        found = [results.best_of(cell) for cell in some]
-        if not any(found):
+def _measured_rows(store: Store, cells: Sequence[Cell], threshold: float) -> Iterator[tuple[str, ...]]:
+    for (fit, method), group in _by_method(cells).items():
+        records = [store.find_or_best(cell) for cell in group]
+        if not any(records):
             continue
-        whose = ("none", "", method, "")
-        if some[0].sees_network:
-            loss = next(r for r in found if r).provenance["train_loss"]
-            whose = (network_name(fit), fit.optimizer, method, f"{loss:.1e}")
-        yield (*whose, *(percent(r.score.rate(threshold), interval=True) if r else "" for r in found))
+        head = ("none", "", method, "")
+        if group[0].sees_network:
+            head = (network_name(fit), fit.optimizer, method, f"{_train_loss(records):.1e}")
+        yield (*head, *(_rate_with_interval(record, threshold) for record in records))
 
 
-def order_holds(results: Results, cells: Sequence[Cell], threshold: float) -> str:
-    """In how many places blind recovers more images than iterating does, and where it recovers fewer."""
-    own = [c for c in cells if c.set == "train" and c.gamma is None]
-    rivals = {(c.fit, c.loss, c.mask): c for c in own if c.method == "iterate"}
-    counts = []
-    for cell in (c for c in own if c.method == "blind"):
-        place = results.stand_in(cell)
-        rival = replace(rivals[cell.fit, cell.loss, cell.mask], loss=place.loss)
-        blind, iterate = results.find(place), results.find(rival)
+def _rate_with_interval(record: Record | None, threshold: float) -> str:
+    if record is None:
+        return ""
+    return percent(record.score.rate(threshold), interval=True)
+
+
+class _Comparison(NamedTuple):
+    """Images recovered in one cell, by blind and by iterating the autoencoder."""
+
+    cell: Cell
+    blind: int
+    iterate: int
+
+
+def compare_with_iterate(store: Store, cells: Sequence[Cell], threshold: float) -> str:
+    """Say in how many cells blind recovers more images than iterating, and name those with fewer."""
+    comparisons = list(_compare(store, cells, threshold))
+    more = sum(blind > iterate for _, blind, iterate in comparisons)
+    none = sum(blind == iterate == 0 for _, blind, iterate in comparisons)
+    equal = sum(blind == iterate for _, blind, iterate in comparisons)
+    fewer = [cell for cell, blind, iterate in comparisons if blind < iterate]
+    text = f"Blind recovers more images than iterating in {more} of {len(comparisons)} cells, as many in {equal}"
+    if none:
+        text += f" ({none} of them none)"
+    text += f", fewer in {len(fewer)}"
+    if fewer:
+        text += ": " + ", ".join(f"{cell.fit.name} {cell.loss_name} {cell.mask}" for cell in fewer)
+    return text + ".\n"
+
+
+def _compare(store: Store, cells: Sequence[Cell], threshold: float) -> Iterator[_Comparison]:
+    own = [cell for cell in cells if cell.set == "train" and cell.gamma is None]
+    rivals = {(cell.fit, cell.loss, cell.mask): cell for cell in own if cell.method == "iterate"}
+    for cell in own:
+        if cell.method != "blind":
+            continue
+        actual = store.cell_or_best(cell)
+        rival = replace(rivals[cell.fit, cell.loss, cell.mask], loss=actual.loss)
+        blind, iterate = store.find(actual), store.find(rival)
         if blind and iterate:
-            counts.append((place, blind.score.rate(threshold).count, iterate.score.rate(threshold).count))
-    more, fewer = ([cell for cell, blind, iterate in counts if sign * (blind - iterate) > 0] for sign in (1, -1))
-    none = sum(blind == iterate == 0 for _, blind, iterate in counts)
-    equal = len(counts) - len(more) - len(fewer)
-    words = f"Blind recovers more images than iterating in {len(more)} of {len(counts)} places, as many in {equal}"
-    words += f" ({none} of them none)" if none else ""
-    where = ", ".join(f"{cell.fit.name} {cell.loss_name} {cell.mask}" for cell in fewer)
-    return f"{words}, fewer in {len(fewer)}{': ' + where if fewer else ''}.\n"
+            yield _Comparison(actual, blind.score.rate(threshold).count, iterate.score.rate(threshold).count)
 
 
 def _value(record: Record | None, threshold: float | None) -> str:
     if record is None:
         return "-"
-    return f"{record.score.mean_psnr:.0f}" if threshold is None else percent(record.score.rate(threshold))
+    if threshold is None:
+        return f"{record.score.mean_psnr:.0f}"
+    return percent(record.score.rate(threshold))
 
 
-def _grouped(cells: Sequence[Cell]) -> dict[tuple[Fit, str], list[Cell]]:
+def _by_method(cells: Sequence[Cell]) -> dict[tuple[Fit, str], list[Cell]]:
     groups: dict[tuple[Fit, str], list[Cell]] = {}
     for cell in cells:
-        name = cell.method_name + (", images not trained on" if cell.set == "control" else "")
+        name = cell.method_name
+        if cell.set == "control":
+            name += ", unseen images"
         groups.setdefault((cell.fit, name), []).append(cell)
     return groups

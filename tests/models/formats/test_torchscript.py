@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from recollect.models import open_model
+from recollect.models import open_model, probe_model
 from recollect.models.safety.operators import SCRIPT_OPERATORS, TENSOR_OPERATORS
 from tests.models.autoencoders import AUTOENCODERS
-from tests.models.making import images
+from tests.models.making import Several, agree, images, script, tiny
 
 # Modes and messages; any other text that an operator takes could be the name of a file.
 TEXT_ARGUMENTS = {"approximate", "rounding_mode", "mode", "pad_mode", "padding", "equation", "norm", "ord", "indexing"}
@@ -75,3 +75,20 @@ def test_listed_operators_are_torchs_own_and_none_reaches_files() -> None:
     for name in ("save", "from_file", "_print", "chr", "set_", "resize_", "_reshape_alias", "manual_seed", "wait"):
         assert f"aten::{name}" in registered
         assert name not in SCRIPT_OPERATORS
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".ts"])
+@pytest.mark.parametrize("traced", [False, True])
+def test_torchscript(tmp_path: Path, traced: bool, suffix: str) -> None:
+    path = script(tiny(), tmp_path / f"m{suffix}", images() if traced else None)
+    opened = open_model(path)
+    assert agree(opened, tiny())
+    assert not opened.training
+    assert probe_model(opened, images()).deterministic
+
+
+def test_torchscript_of_a_vae(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = Several()
+    opened = open_model(script(model, tmp_path / "m.pt"), output="1.image")
+    assert torch.allclose(opened(images()), model(images())[1]["image"], atol=1e-6)

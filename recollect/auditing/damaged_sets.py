@@ -1,0 +1,104 @@
+"""Training and unseen images under every mask: what each method is tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recollect.degradation import Degradation, Erasure, Filled, degradation, fill_erased
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.sources import load
+
+
+@dataclass(frozen=True, eq=False)
+class DamagedSet:
+    """One set of images with the true damage of one mask."""
+
+    set: str  # "train" or "control"
+    mask: str
+    images: Images
+    truth: Degradation
+
+    @property
+    def black(self) -> bool:
+        """Whether erased pixels are zero, so that the zeros of an image may give the mask away."""
+        return isinstance(self.truth, Erasure) and not isinstance(self.truth, Filled)
+
+    def without(self, ids: Sequence[str]) -> DamagedSet:
+        """Leave these images out, with the masks that are theirs alone."""
+        left_out = set(ids)
+        stay = np.array([name not in left_out for name in self.images.ids])
+        truth = self.truth[stay] if len(self.truth) > 1 else self.truth
+        return replace(self, images=self.images[stay], truth=truth)
+
+
+def load_sets(train: Any, control: Any) -> dict[str, Images]:
+    """Load training and, where given, control images; both must have the same size."""
+    sets = {"train": _images(train, "train")}
+    if control is not None:
+        sets["control"] = _images(control, "control")
+    if len({images.shape for images in sets.values()}) > 1:
+        sizes = " and ".join("x".join(map(str, images.shape)) for images in sets.values())
+        raise InputError(f"Train and control images differ in size ({sizes}); control images must be alike.")
+    return sets
+
+
+def damage(sets: Mapping[str, Images], masks: Mapping[str, Any], fills: Sequence[str], seed: int) -> list[DamagedSet]:
+    """Put every set under every mask with every fill; a mask that does not fit is refused."""
+    damaged = [
+        one
+        for set_name, images in sets.items()
+        for name, mask in masks.items()
+        for one in _under_mask(set_name, images, name, mask, fills, seed)
+    ]
+    erases = any(isinstance(one.truth, Erasure) for one in damaged)
+    if not erases and any(fill != "zero" for fill in fills):
+        raise InputError(f"A fill is what erased pixels hold, and {', '.join(masks)} erase no pixel: leave it out.")
+    return damaged
+
+
+def leave_out(damaged: Sequence[DamagedSet], ids: Sequence[str]) -> list[DamagedSet]:
+    """Leave these training images out; control images have ids of their own and all stay."""
+    images: dict[str, Images] = {}
+    kept = []
+    for one in damaged:
+        if one.set == "train":
+            one = one.without(ids)
+        one = replace(one, images=images.setdefault(one.set, one.images))  # one copy for all masks
+        kept.append(one)
+    return kept
+
+
+def _under_mask(
+    set_name: str, images: Images, name: str, mask: Any, fills: Sequence[str], seed: int
+) -> Iterator[DamagedSet]:
+    truth = degradation(mask, images.shape, count=len(images), seed=seed)
+    try:
+        truth.expand(images[:1].pixels.expand(len(images), -1, -1, -1))
+    except InputError as error:
+        raise InputError(f"Mask {name!r} does not fit the {set_name} images: {error}") from None
+    if not isinstance(truth, Erasure):
+        yield DamagedSet(set_name, name, images, truth)
+        return
+    _check_erases_some(name, truth)
+    for fill in fills:
+        label = name if fill == "zero" else f"{name}+{fill}"
+        yield DamagedSet(set_name, label, images, fill_erased(truth, images, fill, seed))
+
+
+def _check_erases_some(name: str, truth: Erasure) -> None:
+    if bool(truth.keep.all()):
+        raise InputError(f"Mask {name!r} erases nothing, so there is nothing to recover.")
+    if not bool(truth.keep.any()):
+        raise InputError(f"Mask {name!r} erases everything, so there is nothing to recover an image from.")
+
+
+def _images(source: Any, name: str) -> Images:
+    if isinstance(source, (str, Path)):
+        return load(source)
+    return Images.of(source, name=name)

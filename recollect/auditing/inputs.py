@@ -1,0 +1,103 @@
+"""Everything an audit works with, opened and checked before long work: model, images, damage, methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from recollect.auditing import tuning
+from recollect.auditing.damaged_sets import DamagedSet, damage, leave_out, load_sets
+from recollect.auditing.generic_baseline import check_one_prior, prior_for
+from recollect.auditing.method_setup import are_built, build, names_where, unbuilt, with_companions
+from recollect.auditing.progress import AuditProgress
+from recollect.auditing.request import AuditRequest
+from recollect.auditing.store import Store
+from recollect.degradation import Erasure
+from recollect.devices.precision import device_of
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.models import Probe, open_model, probe_model
+from recollect.sources import Duplicates, find_duplicates
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """An audit's model, images and methods."""
+
+    model: Any
+    sets: Mapping[str, Images]  # as given, before any image is left out
+    damaged_sets: Sequence[DamagedSet]
+    methods: Mapping[str, Any]  # a method that still needs settings is a class
+    probe: Probe
+    duplicates: Duplicates
+    tuning: tuning.Tuning | None = None
+
+    @property
+    def scored(self) -> dict[str, Images]:
+        """The images that are attacked and scored, by set."""
+        return {damaged.set: damaged.images for damaged in self.damaged_sets}
+
+    @property
+    def black_masks(self) -> set[str]:
+        """The masks under which erased pixels are zero."""
+        return {damaged.mask for damaged in self.damaged_sets if damaged.black}
+
+
+def open_inputs(request: AuditRequest) -> Inputs:
+    """Open what a request names; a mistake is refused here, before hours of work."""
+    model = _open(request)
+    sets = load_sets(request.train, request.control)
+    damaged_sets = damage(sets, request.named_masks, request.fills, request.seed)
+    black = any(damaged.black for damaged in damaged_sets)
+    methods = with_companions(request.named_methods, black=black)
+    _check_damage(methods, damaged_sets)
+    prior = prior_for(methods, request.prior, device_of(model))
+    methods = build(methods, paste=request.paste, seed=request.seed, prior=prior)
+    _check_methods(methods, sets["train"])
+    probe = probe_model(model, sets["train"])
+    return Inputs(model, sets, damaged_sets, methods, probe, _duplicates(sets))
+
+
+def choose_settings(request: AuditRequest, inputs: Inputs, store: Store, progress: AuditProgress) -> Inputs:
+    """Build the methods that still need settings; images that a search takes are left out of the score."""
+    if are_built(inputs.methods):
+        return inputs
+    space = tuning.search_space(inputs.model, request.gamma, request.start, request.noise_std)
+    setting, damaged_sets, search = space.only, inputs.damaged_sets, None
+    if setting is None:
+        search = tuning.tune(request, inputs.model, inputs.sets["train"], space, store, progress)
+        setting, damaged_sets = search.best, leave_out(damaged_sets, search.images)
+    methods = build(inputs.methods, gamma=setting.gamma, start=setting.start, paste=request.paste, seed=request.seed)
+    return replace(inputs, methods=methods, damaged_sets=damaged_sets, tuning=search)
+
+
+def _open(request: AuditRequest) -> Any:
+    if callable(request.model) and not isinstance(request.model, type) and not request.model_options:
+        return request.model
+    return open_model(request.model, **request.model_options)
+
+
+def _check_damage(methods: Mapping[str, Any], damaged_sets: Sequence[DamagedSet]) -> None:
+    other = next((damaged.mask for damaged in damaged_sets if not isinstance(damaged.truth, Erasure)), None)
+    if other:
+        for name in names_where(methods, "only_erasures"):
+            raise InputError(f"{name} restores erased pixels and cannot undo {other}; leave one of the two out.")
+
+
+def _check_methods(methods: Mapping[str, Any], images: Images) -> None:
+    check_one_prior(methods)
+    for method in methods.values():
+        if not unbuilt(method) and hasattr(method, "check_shape"):
+            method.check_shape(*images.shape)
+
+
+def _duplicates(sets: Mapping[str, Images]) -> Duplicates:
+    """Look for images that occur twice; a control set that holds only training images is refused."""
+    duplicates = find_duplicates(sets["train"], sets.get("control"))
+    if "control" in sets and sum(pair.exact for pair in duplicates.across) == len(sets["control"]):
+        raise InputError(
+            f"Every control image is also a training image ({sets['control'].name}); control images are ones that the "
+            "model never saw, for example the same source with part=control."
+        )
+    return duplicates

@@ -1,0 +1,88 @@
+"""The methods of an audit: baselines that come along, building them with settings, and what they say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from typing import Any, TypeGuard
+
+from recollect.degradation import Degradation, Erasure
+from recollect.methods import METHODS, Method
+from recollect.records import plain
+
+TUNED = ("gamma", "start")  # settings that an audit may have to search for
+
+
+def trait(method: Any, name: str) -> Any:
+    """Read what a method says of itself; an object that is no `Method` may leave it unsaid."""
+    return getattr(method, name, getattr(Method, name))
+
+
+def unbuilt(method: Any) -> TypeGuard[type[Method]]:
+    """Whether a method is a class that still needs settings."""
+    return isinstance(method, type)
+
+
+def with_companions(methods: Mapping[str, Any], *, black: bool) -> dict[str, Any]:
+    """Add the baselines that methods name as their companions, each after its method."""
+    asked = set(methods) | {trait(method, "name") for method in methods.values()}
+    chosen: dict[str, Any] = {}
+    for name, method in methods.items():
+        chosen[name] = method
+        companion = trait(method, "companion")
+        if companion and companion not in asked and _comes_along(METHODS[companion], method, black):
+            chosen[companion] = METHODS[companion]
+    return chosen
+
+
+def _comes_along(companion: type[Method], method: Any, black: bool) -> bool:
+    if companion.only_black and not black:
+        return False
+    # An object has settings of its own: no search is made for the sake of its companion.
+    return unbuilt(method) or not any(companion.takes(setting) for setting in TUNED)
+
+
+def build(methods: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
+    """Build the methods whose settings are known; the others stay classes."""
+    return {
+        name: method.for_audit(**settings) if _can_build(method, settings) else method
+        for name, method in methods.items()
+    }
+
+
+def _can_build(method: Any, settings: Mapping[str, Any]) -> bool:
+    return unbuilt(method) and all(name in settings or not method.takes(name) for name in TUNED)
+
+
+def are_built(methods: Mapping[str, Any]) -> bool:
+    """Whether every method has its settings."""
+    return not any(unbuilt(method) for method in methods.values())
+
+
+def method_for(method: Any, truth: Degradation) -> Any:
+    """Start a method in the family of the damage: an attacker sees whether an image is blurred or has erased pixels."""
+    if isinstance(truth, Erasure) or not hasattr(method, "start"):
+        return method
+    return replace(method, start=type(truth).first_guess)
+
+
+def method_identity(method: Any) -> dict[str, Any]:
+    """All that decides what a method computes, as plain values."""
+    hyperparameters = plain(method) if is_dataclass(method) else {"repr": repr(method)}
+    return {"kind": getattr(method, "kind", type(method).__name__), **hyperparameters}
+
+
+def main_method(methods: Mapping[str, Any]) -> str:
+    """The method that the headline speaks of: the one that leads, else the first."""
+    return max(methods, key=lambda name: trait(methods[name], "leads"))
+
+
+def names_where(methods: Mapping[str, Any], name: str, value: Any = True) -> list[str]:
+    """The names of the methods that say this of themselves."""
+    return [called for called, method in methods.items() if trait(method, name) == value]
+
+
+def attacks(methods: Mapping[str, Any]) -> list[str]:
+    """The names of the attacks: methods that use the model and neither know the mask nor read it off black pixels."""
+    none = {*names_where(methods, "knows_truth"), *names_where(methods, "only_black")}
+    return [name for name in names_where(methods, "sees_model") if name not in none]

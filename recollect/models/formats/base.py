@@ -1,0 +1,103 @@
+"""What every model format is: how it recognises a model that is named, and how it opens it."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from recollect.errors import InputError
+from recollect.registry import Registry
+
+# What zipfile raises for a damaged archive; most of these are undocumented.
+BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, ValueError, OSError)
+
+
+@dataclass(frozen=True)
+class ModelReference:
+    """A model that is named, by a path or other text, and the options to open it with; nothing is unpickled here."""
+
+    text: str
+    device: torch.device | str | None = None
+    weights: str | Path | None = None
+    weights_key: str | None = None
+
+    @cached_property
+    def path(self) -> Path:
+        return Path(self.text).expanduser()
+
+    @property
+    def suffix(self) -> str:
+        return self.path.suffix.lower()
+
+    @cached_property
+    def start(self) -> bytes:
+        """The first bytes of a file; none of a folder or of other text."""
+        if not self.path.is_file():
+            return b""
+        with self.path.open("rb") as file:
+            return file.read(16)
+
+    @cached_property
+    def entries(self) -> frozenset[str]:
+        """The names inside a zip archive, without their common folder; none of other files."""
+        if self.start[:2] != b"PK":
+            return frozenset()
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                return frozenset(name.partition("/")[2] or name for name in archive.namelist())
+        except BROKEN_ZIP as error:
+            raise InputError(f"{self.path} cannot be read: {error}.") from None
+
+
+@dataclass(frozen=True)
+class ModelFormat:
+    """One format of models: one file in this folder that holds one of these."""
+
+    name: str
+    summary: str  # one line for help and docs
+    example: str  # what a user writes
+    recognises: Callable[[ModelReference], bool]  # by content, where content tells
+    open: Callable[[ModelReference], Callable[..., Any]]
+    suffixes: tuple[str, ...] = ()  # files that end so are of this format, if no format recognises their content
+    takes_weights: bool = False  # a file of weights may be given beside it
+    read_weights: Callable[[ModelReference], Mapping[str, Tensor]] | None = None  # for a factory's network
+    files_beside: Callable[[Path], Iterable[Path]] = lambda _path: ()  # further files that a model is made of
+    listed: bool = True  # in help; False for what is recognised only to be refused
+    order: int = 100  # formats are asked in this order, and listed so in help
+
+
+FORMATS: Registry[ModelFormat] = Registry("model format", "recollect.models.formats", ModelFormat)
+
+
+def find_format(model: ModelReference) -> ModelFormat:
+    """Return the format that recognises a model by its content, else by its suffix."""
+    for model_format in FORMATS.values():
+        if model_format.recognises(model):
+            return model_format
+    if not model.path.is_file():
+        problem = "is a folder, not a file" if model.path.is_dir() else "does not exist"
+        raise InputError(f"{model.path} {problem}; a model is a file ({known_suffixes()}), or package.module:factory.")
+    for model_format in FORMATS.values():
+        if model.suffix in model_format.suffixes:
+            return model_format
+    problem = "is not a file of a known kind"
+    if any(name.endswith(".npy") for name in model.entries):
+        problem = "holds arrays, not a model"
+    elif model.entries:
+        problem = "is an archive of something else"
+    raise InputError(f"{model.path} {problem}; a model is one of {known_suffixes()}.")
+
+
+def known_suffixes() -> str:
+    """List the suffixes of all formats, for a sentence."""
+    suffixes = dict.fromkeys(suffix for model_format in FORMATS.values() for suffix in model_format.suffixes)
+    return ", ".join(suffixes)

@@ -1,0 +1,74 @@
+"""Fully connected autoencoders: the paper's FC-10 and FC-20."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from recollect.errors import InputError, is_whole
+from recollect.networks.base import Network, PaperSettings, initialise, make_activation
+
+
+class FullyConnected(Network):
+    """Linear layers with an activation between each pair.
+
+    `last_width` is the width of the last hidden layer, if it differs from `width`. The output is an affine function
+    of that layer, so its width decides how well many images can be fitted, at the cost of one wide layer.
+    """
+
+    name: ClassVar[str] = "fc"
+    summary: ClassVar[str] = "fully connected"
+    order: ClassVar[int] = 10
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        *,
+        layers: int = 10,
+        width: int = 1024,
+        last_width: int | None = None,
+        activation: str = "lrelu",
+        seed: int = 42,
+    ) -> None:
+        super().__init__()
+        if not is_whole(layers, 2):
+            raise InputError(f"A fully connected autoencoder has at least 2 layers, got {layers!r}.")
+        _check_sizes(shape, width, last_width)
+        self.settings: dict[str, Any] = {
+            "shape": list(shape), "layers": layers, "width": width, "activation": activation, "seed": seed,
+        }  # fmt: skip
+        if last_width is not None:
+            self.settings["last_width"] = last_width
+        values = math.prod(shape)
+        hidden = [width] * (layers - 2) + [last_width or width]
+        modules: list[nn.Module] = [nn.Flatten()]
+        for into, out in pairwise([values, *hidden, values]):
+            modules += [nn.Linear(into, out), make_activation(activation)]
+        self.net = nn.Sequential(*modules[:-1], nn.Unflatten(1, tuple(shape)))
+        initialise(self, seed)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if list(x.shape[1:]) != self.settings["shape"]:
+            given, expected = ("x".join(map(str, shape)) for shape in (x.shape[1:], self.settings["shape"]))
+            raise InputError(f"This network takes images of {expected}; these are {given}.")
+        return self.net(x)
+
+    @classmethod
+    def paper_settings_of(cls, settings: Mapping[str, Any], noise_std: float = 0.0) -> PaperSettings:
+        deep_or_noisy = settings["layers"] > 10 or settings["activation"] == "prelu" or noise_std > 0
+        return PaperSettings(gamma=0.1 if deep_or_noisy else 0.5, start="half_kept")
+
+
+def _check_sizes(shape: Sequence[int], width: int, last_width: int | None) -> None:
+    widths = [width] if last_width is None else [width, last_width]
+    if isinstance(shape, Sequence) and shape and all(is_whole(size, 1) for size in (*shape, *widths)):
+        return
+    given = repr(shape) if isinstance(shape, Sequence) else f"a {type(shape).__name__}"
+    raise InputError(
+        f"A network takes the images' shape, such as images.shape, and a width of 1 or more; got {given} and "
+        f"width {' and '.join(map(repr, widths))}."
+    )

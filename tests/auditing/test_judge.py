@@ -1,0 +1,41 @@
+from typing import Any
+
+import pytest
+
+from recollect.auditing import Audit
+from recollect.methods import Blind, Iterate, KnownMask, Refined
+from tests.auditing.making import small_audit
+
+
+@pytest.fixture(scope="module")
+def planted() -> Audit:
+    return small_audit()
+
+
+def test_all_that_can_be_checked_is(planted: Audit) -> None:
+    names = ["deterministic", "fit", "control", "overlap", "duplicates", "black", "zero-rule", "stops", "float32"]
+    assert [check.name for check in planted.checks] == names
+    assert all(check.sentence.endswith(".") for check in planted.checks)
+
+
+@pytest.mark.parametrize(
+    ("methods", "main"),
+    [
+        ("known,iterate,blind", "blind"),
+        ("known,iterate", "iterate"),
+        ("known", "known"),
+        ({"first": Iterate(limit=3), "mine": Refined(limit=3), "informed": KnownMask()}, "mine"),
+    ],
+    ids=str,
+)
+def test_the_headline_speaks_of_the_strongest_attack(methods: Any, main: str) -> None:
+    found = small_audit(train=3, control=None, masks="half", methods=methods)
+    assert found.main_method == main
+    assert ("knows which pixels were erased" in found.headline) == (main == "known")
+
+
+def test_recoveries_by_methods_that_know_the_mask_do_not_explain_attractors() -> None:
+    known = small_audit(train=3, control=None, masks="half", methods="known", attractors=2)
+    assert [row["recovered"] for row in known.attractors or []] == [False, False]
+    blind = small_audit(train=3, control=None, masks="half", methods=[Blind()], attractors=2)
+    assert [row["recovered"] for row in blind.attractors or []] == [True, True]

@@ -1,0 +1,112 @@
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from recollect.auditing.method_setup import (
+    are_built,
+    attacks,
+    build,
+    main_method,
+    method_for,
+    method_identity,
+    names_where,
+    with_companions,
+)
+from recollect.auditing.request import read_methods
+from recollect.degradation import Blur, all_erased, degradation, half_kept
+from recollect.methods import DDNM, METHODS, Biharmonic, Blind, Iterate, KnownMask, Method, Refined, ZeroRule
+from tests.auditing.making import images
+from tests.gaussian import GaussianPrior
+
+
+def names(methods: Any, black: bool = True) -> list[str]:
+    return list(with_companions(read_methods(methods), black=black))
+
+
+def ddnm() -> DDNM:
+    return DDNM(GaussianPrior.low_rank((3, 8, 8), rank=1), steps=2)
+
+
+def test_baselines_stand_beside_the_methods_that_name_them() -> None:
+    assert names(["known", "blind", "iterate"]) == ["known", "blind", "zero-rule", "iterate"]
+    assert names("zero-rule, blind") == ["zero-rule", "blind"]
+    assert names("iterate") == ["iterate"]
+    assert names({"mine": "blind"}) == ["mine", "zero-rule"]
+    assert names("blind,known", black=False) == ["blind", "known"]
+    assert names("blind,zero-rule", black=False) == ["blind", "zero-rule"]
+    assert names("blind,ddnm") == ["blind", "zero-rule", "ddnm", "biharmonic"]
+    assert names("biharmonic,ddnm") == ["biharmonic", "ddnm"]
+    assert names({"biharmonic": ZeroRule(gamma=0.1), "ddnm": "ddnm"}) == ["biharmonic", "ddnm"]
+
+
+def test_an_object_brings_a_baseline_along_only_if_that_needs_no_settings() -> None:
+    assert names([Blind(gamma=0.2)]) == ["blind"]
+    assert names([ddnm()]) == ["ddnm", "biharmonic"]
+
+
+def test_methods_are_built_when_their_settings_are_known() -> None:
+    named = read_methods("blind,iterate,known-400,refined")
+    some = build(named, paste=False)
+    assert (some["iterate"], some["blind"], are_built(some)) == (Iterate(), Blind, False)
+    built = build(some, gamma=0.3, start=all_erased, paste=False)
+    assert are_built(built)
+    assert built["blind"] == Blind(gamma=0.3, start=all_erased)
+    assert built["refined"] == Refined(gamma=0.3, start=all_erased, paste=False)
+    assert (built["known-400"].gamma, built["known-400"].steps, built["known-400"].paste) == (0.3, 400, False)
+
+
+def test_an_object_keeps_its_own_settings() -> None:
+    mine = Blind(gamma=0.7, limit=3)
+    assert build({"mine": mine}, gamma=0.3, start=all_erased) == {"mine": mine}
+
+
+def test_a_prior_and_the_strongest_settings_go_to_the_method_that_takes_one() -> None:
+    prior = GaussianPrior.low_rank((3, 8, 8), rank=1)
+    built = build(read_methods("ddnm"), prior=prior, seed=7)["ddnm"]
+    assert (built.prior, built.seed, built.draws) == (prior, 7, 4)
+
+
+def test_a_start_is_in_the_family_of_the_damage() -> None:
+    half, blur = (degradation(name, (3, 8, 8)) for name in ("half", "blur:1"))
+    assert method_for(Blind(start=half_kept), half) == Blind(start=half_kept)
+    assert isinstance(method_for(Blind(), blur).start(images(3, 1).pixels), Blur)
+    assert method_for(KnownMask(), blur) == KnownMask()
+
+
+def test_the_method_that_leads_is_known_by_its_class() -> None:
+    assert main_method({"blind": Blind(), "refined": Refined(), "known": KnownMask()}) == "refined"
+    assert main_method({"iterate": Iterate(), "mine": Refined()}) == "mine"
+    assert main_method({"low": Blind(gamma=0.1), "high": Blind(gamma=1.0)}) == "low"
+    assert main_method({"known": KnownMask(), "zero-rule": ZeroRule()}) == "known"
+
+
+def test_an_attack_uses_the_model_and_does_not_know_the_mask() -> None:
+    named = {name: method for name, method in METHODS.items() if name != "ddnm"}
+    methods = build(named, gamma=1.0, start=half_kept)
+    assert attacks({**methods, "ddnm": ddnm()}) == ["blind", "refined", "iterate"]
+
+
+def test_a_preset_has_the_identity_of_the_method_that_it_presets() -> None:
+    assert method_identity(METHODS["known-400"](gamma=0.1)) == method_identity(KnownMask(0.1, steps=400))
+    assert method_identity(Biharmonic()) == {"kind": "Biharmonic"}
+
+
+class Plain:
+    """A method that is no `Method`."""
+
+    name, knows_truth = "plain", False
+
+    def __repr__(self) -> str:
+        return "Plain()"
+
+
+@dataclass(frozen=True)
+class Strong(Method):
+    name: ClassVar[str] = "strong"
+    leads: ClassVar[int] = 9
+
+
+def test_what_an_object_does_not_say_of_itself_has_a_default() -> None:
+    methods = {"plain": Plain(), "strong": Strong()}
+    assert names_where(methods, "sees_model") == ["plain", "strong"]
+    assert (main_method(methods), attacks(methods)) == ("strong", ["plain", "strong"])
+    assert method_identity(Plain()) == {"kind": "Plain", "repr": "Plain()"}

@@ -1,0 +1,42 @@
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from recollect import Iterate, mask, observe
+from recollect.auditing.pictures import SAMPLE, as_colour, as_grey, cell_pictures, load_arrays, sampled, save_arrays
+from recollect.methods import KnownMask
+from tests.auditing.making import images
+from tests.planted import Memorizer
+
+
+def test_a_sample_is_spread_over_the_set_and_smaller_for_large_images() -> None:
+    many = sampled(images(200, 1, size=2))
+    assert (len(many), many[0], many[-1]) == (SAMPLE, 0, 199)
+    assert len(sampled(images(20, 1, size=128))) == 6
+    assert sampled(images(3, 1)).tolist() == [0, 1, 2]
+
+
+def test_values_are_clipped_and_never_rescaled() -> None:
+    values = torch.tensor([-1.0, 0.0, 0.5, 1.0, 7.0, float("nan")]).view(1, 1, 1, 6)
+    assert as_colour(values).ravel().tolist() == [0, 0, 128, 255, 255, 0]
+    assert as_grey(values).ravel().tolist() == [0, 0, 128, 255, 255, 255]
+
+
+def test_a_cell_shows_damage_estimate_error_and_mask() -> None:
+    stored = images(4, 1)
+    seen = observe(stored, mask("half", stored.shape))
+    shown = np.array([1, 3])
+    known = cell_pictures(stored, seen, KnownMask()(Memorizer(stored.pixels), seen.y, seen.truth), shown)
+    assert set(known) == {"degraded", "estimate", "error", "mask"}
+    assert known["estimate"].shape == (2, 8, 8, 3)
+    assert np.abs(known["estimate"].astype(int) - as_colour(stored.pixels[[1, 3]])).max() <= 1
+    assert (known["error"] == 0).all()
+    assert set(np.unique(known["mask"])) == {0, 255}
+    assert "mask" not in cell_pictures(stored, seen, Iterate(limit=1)(lambda x: x, seen.y), shown)
+
+
+def test_arrays_come_back_from_a_file(tmp_path: Path) -> None:
+    arrays = {"a/b": np.arange(6, dtype=np.uint8).reshape(2, 3)}
+    save_arrays(tmp_path / "x.npz", arrays)
+    assert (load_arrays(tmp_path / "x.npz")["a/b"] == arrays["a/b"]).all()

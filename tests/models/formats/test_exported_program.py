@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from recollect import InputError
+from recollect.models import open_model, probe_model
+from tests.models.making import Several, agree, export, images, tiny
+
+
+@pytest.mark.parametrize("batch", ["fixed", "open", "limited"])
+def test_an_exported_program(tmp_path: Path, batch: str) -> None:
+    dimension = {"fixed": None, "open": torch.export.Dim.DYNAMIC, "limited": torch.export.Dim("n", min=2, max=4)}[batch]
+    opened = open_model(export(tiny(), tmp_path / "m.pt2", batch=dimension))
+    assert agree(opened, tiny())
+    assert agree(opened, tiny(), 1)
+    assert isinstance(opened.train(), nn.Module)  # an exported module's own train() raises
+    assert probe_model(opened, images()).deterministic
+
+
+def test_an_exported_program_of_a_vae(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = Several().eval()
+    path = export(model, tmp_path / "m.pt2")
+    opened = open_model(path, output="1.image")
+    assert torch.allclose(opened(images()), model(images())[1]["image"], atol=1e-6)
+    with pytest.raises(InputError, match=r"of 2 parts"):
+        open_model(path)(images())

@@ -1,0 +1,41 @@
+from recollect.methods import METHODS
+from recollect.palette import PALETTE
+from recollect.paper.render.draw import LOSS, PERCENT, grid_figure, method_styles
+from recollect.paper.render.panels import Panel, Point
+
+LINE = [Point(1e-4, 50.0, 40.0, 60.0), Point(1e-8, 90.0, 80.0, 95.0)]
+
+
+def test_a_method_has_the_colour_and_the_label_that_it_names() -> None:
+    styles = method_styles()
+    assert list(styles) == list(METHODS)
+    for name, style in styles.items():
+        assert style.colour == PALETTE[METHODS[name].colour or ""].light
+        assert style.label == METHODS[name].label
+
+
+def test_methods_differ_in_print_without_colour() -> None:
+    styles = method_styles().values()
+    assert len({(style.marker, str(style.dashes)) for style in styles}) == len(styles)
+
+
+def test_the_legend_names_the_methods_that_have_a_line() -> None:
+    panels = [Panel({"iterate": LINE}), Panel({"blind": LINE}), Panel({})]
+    (legend,) = grid_figure({"row": panels}, ["a", "b", "c"], LOSS, PERCENT).legends
+    assert [text.get_text() for text in legend.get_texts()] == [METHODS["blind"].label, METHODS["iterate"].label]
+
+
+def test_only_the_outermost_panels_with_lines_are_numbered() -> None:
+    full, empty = Panel({"blind": LINE}), Panel({})
+    figure = grid_figure({"first": [empty, full, full], "second": [full, full, empty]}, ["a", "b", "c"], LOSS, PERCENT)
+    (_, upper_middle, upper_right), (lower_left, lower_middle, _) = figure.axes[:3], figure.axes[3:]
+    left = {ax: ax.yaxis.get_tick_params()["labelleft"] for ax in figure.axes}
+    bottom = {ax: ax.xaxis.get_tick_params()["labelbottom"] for ax in figure.axes}
+    assert (left[upper_middle], left[upper_right]) == (True, False)
+    assert (left[lower_left], left[lower_middle]) == (True, False)
+    assert (bottom[upper_middle], bottom[upper_right], bottom[lower_left]) == (False, True, True)
+
+
+def test_a_row_without_lines_is_left_out() -> None:
+    figure = grid_figure({"empty": [Panel({})], "full": [Panel({"blind": LINE})]}, ["a"], LOSS, PERCENT)
+    assert [ax.get_ylabel() for ax in figure.axes] == ["full"]

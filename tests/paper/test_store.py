@@ -1,0 +1,69 @@
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import InputError
+from recollect.paper.cells import Cell
+from recollect.paper.store import Store
+from tests.paper.making import FIT, add_records
+
+LAST = Cell(FIT, FIT.milestones[-1], "train", "block", "known")
+BEST = replace(LAST, loss=None)
+ERRORS = {"known": [1e-9, 1e-3]}
+
+
+def training(*reached: float) -> dict[str, Any]:
+    return {"finished": True, "milestones": [{"wanted": loss} for loss in reached]}
+
+
+def test_a_cell_without_a_record_is_missing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.find(LAST) is None
+    assert store.is_missing(LAST)
+    add_records(store, [LAST], ERRORS)
+    assert not store.is_missing(LAST)
+    record = store.find(LAST)
+    assert record is not None
+    assert record.mse == ERRORS["known"]
+    assert store.records() == [record]
+
+
+def test_the_best_weights_replace_a_last_loss_that_was_not_reached(tmp_path: Path) -> None:
+    store, first = Store(tmp_path), replace(LAST, loss=FIT.milestones[0])
+    store.add_training(FIT, training(FIT.milestones[0]))
+    assert not store.was_not_reached(first)
+    assert store.was_not_reached(LAST)
+    assert store.is_missing(LAST)
+    add_records(store, [BEST], ERRORS)
+    assert not store.is_missing(LAST)
+    assert store.cell_or_best(LAST) == BEST
+    assert store.find_or_best(LAST) == store.find(BEST)
+    assert store.cell_or_best(first) == first
+
+
+def test_a_loss_above_the_last_that_was_not_reached_is_not_missing(tmp_path: Path) -> None:
+    store, first = Store(tmp_path), replace(LAST, loss=FIT.milestones[0])
+    store.add_training(FIT, training())
+    assert not store.is_missing(first)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x1f\x8b", b"no gzip"])
+def test_a_damaged_record_is_named_and_not_overwritten(damage: bytes, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    add_records(store, [LAST], ERRORS)
+    (path,) = (tmp_path / "cells").iterdir()
+    path.write_bytes(damage)
+    with pytest.raises(InputError, match=f"{path.name}.*; remove it, and the cell is measured again"):
+        store.find(LAST)
+    assert path.read_bytes() == damage
+
+
+def test_the_record_of_another_cell_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    add_records(store, [LAST, BEST], ERRORS)
+    one, other = sorted((tmp_path / "cells").iterdir())
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(InputError, match=f"{one.name} is the record of another cell"):
+        [store.find(cell) for cell in (LAST, BEST)]

@@ -1,0 +1,233 @@
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from recollect import InputError
+from recollect import records as records_module
+from recollect.checkpoints import load_checkpoint, save_checkpoint, write_tensors
+from recollect.training import MILESTONES, Recipe, Training
+from recollect.training.run_folder import RunFolder, find_milestones, milestone_path
+from recollect.training.saved_state import FILE
+from tests.training.small import Killed, loss_of, messages, small_images, small_network, train, vector
+
+QUICK: dict[str, Any] = {"recipe": Recipe(rate=5e-3, solve_below=2e-2), "milestones": (3e-2, 1e-4, 1e-6)}
+
+
+def writes_of(folder: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int | None, after: bool) -> int:
+    """Train, and die at the given write, just before or just after the file takes its place."""
+    count = 0
+    replace = Path.replace
+
+    def counted(self: Path, target: Path) -> Path:
+        nonlocal count
+        count += 1
+        if count == stop_at and not after:
+            raise Killed
+        done = replace(self, target)
+        if count == stop_at:
+            raise Killed
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", counted)
+        with contextlib.suppress(Killed):
+            train(folder, **QUICK)
+    return count
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_death_at_any_write_loses_nothing(after: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # drawing takes longer than all the rest
+    whole = train(**QUICK)
+    total = writes_of(tmp_path / "whole", monkeypatch, None, after)
+    assert total >= 7  # the start, four milestones, the state, the curve
+    for stop_at in range(1, total + 1):
+        folder = tmp_path / str(stop_at)
+        writes_of(folder, monkeypatch, stop_at, after)
+        there = {p.name for p in folder.glob("loss-*")}
+        resumed = train(folder, **QUICK)
+        assert resumed.reached
+        assert there <= {m.path.name for m in resumed.milestones if m.path}
+        assert [m.wanted for m in resumed.milestones] == [3e-2, 1e-4, 1e-6, 1e-8]
+        assert resumed.loss <= 1e-8
+        assert torch.equal(vector(whole.network), vector(resumed.network)), stop_at
+
+
+SCRIPT = """
+    import sys
+    from pathlib import Path
+    import torch
+    torch.set_num_threads(1)
+    from recollect.training import Recipe
+    from tests.training.small import train
+
+    folder = Path(sys.argv[1])
+
+    def report(progress):
+        with (folder / "reported.txt").open("a") as file:
+            file.writelines(line + "\\n" for line in progress.messages)
+        print("window", flush=True)
+        sys.stdin.readline()  # waits until the parent lets it continue
+
+    train(folder, seconds_per_pass=20, recipe=Recipe(rate=2e-4), report=report)  # so slow that every window is saved
+"""
+
+
+def start(folder: Path) -> subprocess.Popen[str]:
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(folder)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=root, env=environment, stdin=pipe, stdout=pipe, text=True)
+
+
+def reported(folder: Path) -> set[float]:
+    """Milestones that a caller has been told of."""
+    file = folder / "reported.txt"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return {float(line.split("] reached ")[1].split(" ")[0]) for line in lines if "] reached " in line}
+
+
+def test_really_killed_it_resumes_and_loses_nothing_that_was_reported(tmp_path: Path) -> None:
+    """SIGKILL while a state is written or the next window runs; on the CPU it ends with the same weights to the bit."""
+    for count in (2, 9, 1):
+        process = start(tmp_path)
+        assert process.stdin
+        assert process.stdout
+        for _ in range(count):
+            assert process.stdout.readline() == "window\n"
+            process.stdin.write("continue\n")
+            process.stdin.flush()
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        for wanted in reported(tmp_path):
+            saved = load_checkpoint(tmp_path / f"loss-{wanted:.0e}.safetensors")
+            assert loss_of(saved.network, small_images()) <= wanted * (1 + 1e-6)
+    process = start(tmp_path)
+    process.communicate("continue\n" * 10_000)
+    assert process.returncode == 0
+    done = train(tmp_path, recipe=Recipe(rate=2e-4))  # finds all done
+    whole = train(recipe=Recipe(rate=2e-4))
+    assert [m.wanted for m in done.milestones] == list(MILESTONES)
+    assert set(MILESTONES) == reported(tmp_path)
+    assert len(messages(done, "resumed")) >= 2
+    assert torch.equal(vector(done.network), vector(whole.network))
+    assert not list(tmp_path.glob(".*"))  # nothing half-written stays
+
+
+def test_the_first_state_of_a_large_run_waits_until_writing_it_is_a_small_share(tmp_path: Path) -> None:
+    now = 100.0
+    small, large = (RunFolder(tmp_path, lambda: now, state_bytes) for state_bytes in (10**6, 16 * 10**9))
+    due = []
+    for now in (100.0, 114.0, 116.0, 739.0, 741.0):  # noqa: B007, read by the clock
+        due.append((small.save_is_due, large.save_is_due))
+    assert due == [(False, False), (False, False), (True, False), (True, False), (True, True)]
+
+
+def test_a_state_is_saved_when_it_is_due(tmp_path: Path) -> None:
+    changed: list[bytes] = []
+    file = tmp_path / FILE
+    train(tmp_path, seconds_per_pass=0.1, max_steps=500, report=lambda _: changed.append(file.read_bytes()))
+    saves = sum(before != after for before, after in pairwise(changed))
+    assert saves == 3  # every 15 s of 500 steps, each of 0.1 s
+
+
+def test_leftovers_of_a_killed_write_are_cleared_away(tmp_path: Path) -> None:
+    for name in (f".{FILE}.x1", ".loss-1e-04.safetensors.abc", ".loss.csv.q", ".log.txt.q", ".best.safetensors.q"):
+        (tmp_path / name).write_text("half")
+    train(tmp_path, max_steps=50)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    first = train(tmp_path)
+    files = {p: p.read_bytes() for p in tmp_path.glob("loss-*.safetensors")}
+    second = train(tmp_path, network=small_network(seed=42))
+    assert second.reached
+    assert second.loss == first.loss
+    assert len(second.history) == len(first.history)
+    assert [m.wanted for m in second.milestones] == list(MILESTONES)  # in the order they were reached
+    assert {p: p.read_bytes() for p in files} == files
+
+
+def test_a_lower_goal_goes_on_from_a_higher_one(tmp_path: Path) -> None:
+    train(tmp_path, until=1e-3, milestones=(1e-2,))
+    further = train(tmp_path, until=1e-5, milestones=(1e-2, 1e-3))
+    assert further.reached
+    assert [m.wanted for m in further.milestones] == [1e-2, 1e-3, 1e-5]
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_first_step(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    steps: list[object] = []
+    with pytest.raises(InputError, match="cannot be written"):
+        train(tmp_path / "file" / "run", report=steps.append)
+    assert not steps
+
+
+def test_a_network_that_cannot_be_saved_is_told_before_the_first_step(tmp_path: Path) -> None:
+    network = torch.nn.Sequential(torch.nn.Conv2d(1, 1, 1))
+    steps: list[object] = []
+    with pytest.raises(InputError, match="Only FullyConnected, UNet can be written as a checkpoint"):
+        train(tmp_path, network=network, report=steps.append)
+    assert not steps
+    assert not train(network=network, max_steps=50).reached  # without a folder it may be trained
+
+
+def test_a_disk_that_fills_up_keeps_what_there_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = train(tmp_path, max_steps=300, milestones=(5e-2,))
+    state = (tmp_path / FILE).read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(records_module.os, "fsync", full)
+    with pytest.raises(InputError, match=r"cannot be written: No space left on device\."):
+        train(tmp_path, milestones=(5e-2,))
+    monkeypatch.undo()
+    assert (tmp_path / FILE).read_bytes() == state
+    after: Training = train(tmp_path, max_steps=300, milestones=(5e-2,))
+    assert after.loss == before.loss
+
+
+IDENTITY = {
+    "network": {"class": "FullyConnected", **small_network().settings}, "recipe": {"rate": 1.0}, "data_hash": "abc",
+}  # fmt: skip
+
+
+def save(folder: Path, wanted: float, **changed: object) -> Path:
+    path = milestone_path(folder, wanted)
+    about = {"milestone": wanted, "loss": wanted / 2, "steps": 50, "seconds": 1.5, **IDENTITY, **changed}
+    save_checkpoint(path, small_network(), about)
+    return path
+
+
+def test_milestones_on_disk_come_back_highest_first(tmp_path: Path) -> None:
+    paths = [save(tmp_path, wanted) for wanted in (1e-8, 1e-3, 1e-5, 2.5e-4)]
+    found = find_milestones(tmp_path, IDENTITY)
+    assert [m.wanted for m in found] == [1e-3, 2.5e-4, 1e-5, 1e-8]
+    assert {m.path for m in found} == set(paths)
+    assert (found[0].loss, found[0].steps, found[0].seconds) == (5e-4, 50, 1.5)
+    assert find_milestones(tmp_path / "none", IDENTITY) == []
+
+
+def test_milestones_of_another_run_are_refused(tmp_path: Path) -> None:
+    save(tmp_path, 1e-4, data_hash="other")
+    with pytest.raises(InputError, match=r"loss-1e-04.safetensors is of another network, recipe or training set"):
+        find_milestones(tmp_path, IDENTITY)
+
+
+def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "loss-1e-04.safetensors", {"w": torch.zeros(2)}, {})
+    with pytest.raises(InputError, match="not one of recollect's checkpoints"):
+        find_milestones(tmp_path, IDENTITY)

@@ -1,0 +1,112 @@
+"""A run continues from its saved state with the same bits, and from no other."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from recollect import InputError, UNet
+from recollect.checkpoints import read_tensors, write_tensors
+from recollect.training import Recipe
+from recollect.training.saved_state import FILE
+from tests.training.small import RECIPE, Killed, messages, small_images, small_network, train, vector
+
+RECIPES = {
+    "adam": RECIPE,
+    "muon": Recipe(optimizer="muon", rate=0.02),
+    "batch": Recipe(batch=6, rate=2e-3),
+    "annealed": Recipe(
+        "muon", rate=0.01, weight_decay=0.2, anneal_steps=5000, anneal_shape="linear", anneal_power=1.5,
+        newton_schulz_steps=7, solve_below=None,
+    ),
+    "cuts": Recipe(rate=0.5),  # diverges, collapses, is cut and started again
+}  # fmt: skip
+
+
+def kill_at(steps: int) -> Callable[[Any], None]:
+    def report(progress: Any) -> None:
+        if progress.point.steps >= steps:
+            raise Killed
+
+    return report
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
+    recipe = RECIPES[name]
+    whole = train(recipe=recipe, max_steps=700)
+    for steps in (150, 600):
+        with pytest.raises(Killed):
+            train(tmp_path, seconds_per_pass=20, recipe=recipe, max_steps=700, report=kill_at(steps))
+    resumed = train(tmp_path, seconds_per_pass=20, recipe=recipe, max_steps=700)
+    assert len(messages(resumed, "resumed")) == 2
+    assert torch.equal(vector(whole.network), vector(resumed.network))
+    assert (whole.loss, whole.reached) == (resumed.loss, resumed.reached)
+    assert [m.wanted for m in whole.milestones] == [m.wanted for m in resumed.milestones]
+    assert [p.loss for p in whole.history[:20]] == [p.loss for p in resumed.history[:20]]
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name != "annealed"])  # a rate is annealed for a limit
+def test_a_run_that_hit_its_limit_goes_on_as_if_it_had_not(name: str, tmp_path: Path) -> None:
+    """The result holds the best weights, but the state the latest ones."""
+    whole = train(recipe=RECIPES[name], max_steps=900)
+    first = train(tmp_path, recipe=RECIPES[name], max_steps=450)
+    assert not first.reached
+    second = train(tmp_path, recipe=RECIPES[name], max_steps=900)
+    assert torch.equal(vector(whole.network), vector(second.network))
+    assert [p.averaged for p in whole.history] == [p.averaged for p in second.history]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"recipe": Recipe(rate=1e-2)}, r"with another recipe \(rate 0.002, now 0.01\)"),
+        ({"images": small_images(seed=1)}, r"on other images;"),
+        ({"network": small_network(seed=7)}, r"of another network \(seed 42, now 7\)"),
+        ({"network": small_network(activation="prelu")}, r"of another network \(activation lrelu, now prelu\)"),
+        ({"network": UNet(channels=1, widths=(4, 8))}, r"of another network \(class FullyConnected, now UNet"),
+    ],
+)
+@pytest.mark.parametrize("steps", [0, 100])
+def test_other_settings_are_refused(other: dict[str, Any], words: str, steps: int, tmp_path: Path) -> None:
+    train(tmp_path, max_steps=steps)
+    with pytest.raises(InputError, match=f"holds a training run {words}.*choose another folder"):
+        train(tmp_path, **other)
+
+
+def test_another_device_is_refused(tmp_path: Path) -> None:
+    train(tmp_path, max_steps=50)
+    tensors, metadata = read_tensors(tmp_path / FILE)
+    values = {**json.loads(metadata["values"]), "device": "cuda"}
+    write_tensors(tmp_path / FILE, tensors, {**metadata, "values": json.dumps(values)})
+    with pytest.raises(InputError, match=r"another device \(cuda, now cpu\)"):
+        train(tmp_path)
+
+
+def test_damaged_states_are_refused(tmp_path: Path) -> None:
+    train(tmp_path, max_steps=50)
+    whole = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(whole[:-100])
+    with pytest.raises(InputError, match="cannot be read as safetensors"):
+        train(tmp_path)
+    write_tensors(tmp_path / FILE, {"w": torch.zeros(1)}, {"format": "other"})
+    with pytest.raises(InputError, match="not a training state that this version of recollect can continue"):
+        train(tmp_path)
+    (tmp_path / FILE).write_bytes(whole)
+    tensors, metadata = read_tensors(tmp_path / FILE)
+    write_tensors(tmp_path / FILE, {k: t for k, t in tensors.items() if k != "order"}, metadata)
+    with pytest.raises(InputError, match="is damaged: it lacks 'order'"):
+        train(tmp_path)
+
+
+def test_a_setting_that_is_not_in_the_file_is_named(tmp_path: Path) -> None:
+    train(tmp_path, max_steps=0)
+    tensors, metadata = read_tensors(tmp_path / FILE)
+    values = json.loads(metadata["values"])
+    del values["recipe"]["anneal_steps"]
+    write_tensors(tmp_path / FILE, tensors, {**metadata, "values": json.dumps(values)})
+    with pytest.raises(InputError, match=r"another recipe \(anneal_steps not set, now None\)"):
+        train(tmp_path)
