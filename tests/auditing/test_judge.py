@@ -26,7 +26,7 @@ def test_all_that_can_be_checked_is(planted: Audit) -> None:
         ("known", "known"),
         ({"first": Iterate(limit=3), "mine": Refined(limit=3), "informed": KnownMask()}, "mine"),
     ],
-    ids=str,
+    ids=["names", "without blind", "known alone", "objects"],
 )
 def test_the_headline_speaks_of_the_strongest_attack(methods: Any, main: str) -> None:
     found = small_audit(train=3, control=None, masks="half", methods=methods)

@@ -9,7 +9,7 @@ import torch
 
 from recollect import Images
 from recollect.checkpoints import load_checkpoint
-from recollect.cli.train import Network, decades_to, make_network
+from recollect.cli.train import decades_to, make_network
 from recollect.training import BEST
 from tests.auditing.making import pictures
 from tests.cli.running import fill, here, mistake, start
@@ -53,11 +53,11 @@ def test_a_limit_keeps_what_was_reached_and_exits_with_one(folder: Path) -> None
 
 def test_the_network_is_the_one_asked_for() -> None:
     images = Images(pictures(2, 1, channels=1))
-    unet = make_network(Network.unet, images, "softplus", layers=None, width=None, last_width=None, seed=7)
+    unet = make_network("unet", images, activation="softplus", layers=None, width=None, last_width=None, seed=7)
     assert (type(unet).__name__, unet.settings["channels"], unet.settings["activation"]) == ("UNet", 1, "softplus")
-    fc = make_network(Network.fc, images, "prelu", layers=3, width=5, last_width=9, seed=7)
+    fc = make_network("fc", images, activation="prelu", layers=3, width=5, last_width=9, seed=7)
     assert [fc.settings[name] for name in ("layers", "width", "last_width", "seed")] == [3, 5, 9, 7]
-    usual = make_network(Network.fc, images, "lrelu", layers=None, width=None, last_width=None, seed=7)
+    usual = make_network("fc", images, activation="lrelu", layers=None, width=None, last_width=None, seed=7)
     assert [usual.settings[name] for name in ("layers", "width")] == [10, 1024]
 
 
