@@ -102,9 +102,11 @@ def test_a_gpu_where_there_is_none(folder: Path) -> None:
     assert "The device cuda cannot be used" in mistake("train", "train.npy", "--device", "cuda", "--out", "runs")
 
 
-@pytest.mark.parametrize(
-    "changes", [["--network", "vit"], ["--activation", "gelu"], ["--width", "0"], ["--layers", "1"]]
-)
+def test_an_unknown_network_lists_those_there_are(folder: Path) -> None:
+    assert "There is no network 'vit'; choose from fc, unet" in mistake(*SMALL, "--network", "vit")
+
+
+@pytest.mark.parametrize("changes", [["--activation", "gelu"], ["--width", "0"], ["--layers", "1"]])
 def test_usage_errors_are_typers_own(folder: Path, changes: list[str]) -> None:
     result = here(*SMALL, *changes)
     assert result.exit_code == 2
