@@ -29,7 +29,7 @@ def main() -> int:
         (copy / "sitecustomize.py").write_text(FORGET_INSTALLATION)
         environment = {**os.environ, "PYTHONPATH": str(copy)}
         subprocess.run([sys.executable, "-c", IS_ABSENT], cwd=copy, env=environment, check=True)
-        command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", *TESTED]
+        command = [sys.executable, "-m", "pytest", "-n", "2", *TESTED]
         return subprocess.run(command, cwd=copy, env=environment, check=False).returncode
 
 

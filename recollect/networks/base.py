@@ -65,7 +65,7 @@ class Network(nn.Module):
 
     def paper_settings(self, noise_std: float = 0.0) -> PaperSettings | None:
         """Return the paper's settings for this network; None where the paper has none."""
-        return self.paper_settings_of(self.settings, noise_std)
+        return self.paper_settings_of(getattr(self, "settings", {}), noise_std)
 
 
 def make_activation(name: str) -> nn.Module:

@@ -50,3 +50,8 @@ def hired(cluster: Any) -> Iterator[Crew]:
 def crew(hired: Crew, second: Any) -> Crew:
     assert len(hired) == 2
     return hired
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of connecting first: they need a process that has no cluster yet."""
+    items.sort(key=lambda item: "distributed/test_cluster.py" not in item.nodeid)

@@ -17,8 +17,6 @@ from recollect.distributed.jobs import Budget, Folder, Shared, Task
 from tests.distributed.making import add_a_file, at_work, end_myself, nap, naps, one, refuse, short_of_memory, who
 from tests.paper.making import cell_files, run_lines
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 def done(crew: Crew, *jobs: Any, budget: Budget | None = None) -> tuple[bool, list[str]]:
     told: list[str] = []

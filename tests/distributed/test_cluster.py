@@ -13,7 +13,6 @@ from recollect.distributed import cluster as connecting
 from recollect.distributed.cluster import Each, address_of
 from tests.cli.running import mistake
 
-pytestmark = pytest.mark.xdist_group("ray")  # and first of it, by its name: no cluster is there yet
 ROOT = Path(__file__).parents[2]
 
 

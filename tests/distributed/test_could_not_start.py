@@ -10,8 +10,6 @@ from recollect.distributed import crew_on
 from recollect.distributed.jobs import Budget
 from tests.distributed.making import Unable, one, refuse
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 def test_a_worker_that_cannot_start_is_told_in_one_line(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "Worker", Unable)

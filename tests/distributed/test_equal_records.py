@@ -15,8 +15,6 @@ from tests.auditing.making import images, small_audit
 from tests.paper.making import make_experiment, make_workspace
 from tests.planted import Memorizer
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 def without_times(folder: Path) -> dict[str, Any]:
     """Every file of a results folder, less when and where it was made."""

@@ -14,8 +14,6 @@ from recollect.paper.scales import SMALL
 from tests.distributed.making import naps, one_pid
 from tests.paper.making import cell_files, make_experiment, make_workspace
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 def test_a_machine_that_is_lost_costs_time_and_no_task(crew: Crew, cluster: Any, second: Any, tmp_path: Path) -> None:
     kept: list[int] = []
