@@ -52,6 +52,9 @@ def crew(hired: Crew, second: Any) -> Crew:
     return hired
 
 
+# Connecting is tested in a process without a cluster, and starting workers while none holds a CPU.
+ORDER = ("test_cluster", "test_could_not_start", "test_actors", "test_equal_records", "test_lost_machine")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of connecting first: they need a process that has no cluster yet."""
-    items.sort(key=lambda item: "distributed/test_cluster.py" not in item.nodeid)
+    items.sort(key=lambda item: ORDER.index(item.path.stem) if item.path.stem in ORDER else -1)

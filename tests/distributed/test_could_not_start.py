@@ -1,4 +1,4 @@
-"""Before test_crew, by its name: no worker holds a CPU yet; after test_connecting, which needs Ray not to run."""
+"""Workers that cannot start, while no other holds a CPU (conftest.py keeps the order)."""
 
 from typing import Any
 
