@@ -99,6 +99,7 @@ class Runtime:
 
     def close(self) -> None:
         """Return what acceleration holds to the next recovery."""
+        self._fused.clear()  # each holds this runtime: graphs would stay until a garbage collection
         if self._accelerator:
             self._accelerator.close()
 
