@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "degradation": {"devices", "errors", "images", "per_image", "registry", "seeding"},
     "recovery": {"degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
-    "methods": {"accelerate", "degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
+    "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
     | {"registry", "seeding"},
     "engine": {"accelerate", "degradation", "devices", "errors", "image_values", "per_image", "recovery"},
     "accelerate": {"devices"},
