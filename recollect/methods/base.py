@@ -11,7 +11,6 @@ from torch import Tensor
 
 from recollect.degradation import Degradation, Erasure
 from recollect.engine import Active, Autoencoder, Runtime, prepare, run
-from recollect.engine.runtime import check_damaged
 from recollect.errors import InputError
 from recollect.recovery import Progress, Recovery, Trace
 
@@ -70,9 +69,8 @@ class Method:
         progress: Progress | None = None,
     ) -> Recovery:
         """Recover the images behind y, at most `chunk` at a time; the truth is read only by methods that know it."""
-        check_damaged(y)
-        known = self._check_truth(truth).expand(y) if self.knows_truth else None
-        with self.prepared(f, y, chunk) as runtime:
+        with self.prepared(f, y, chunk) as runtime:  # which checks y
+            known = self._check_truth(truth).expand(y) if self.knows_truth else None
             return self.recover(runtime, y, known, trace, progress)
 
     @contextmanager

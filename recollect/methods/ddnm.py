@@ -15,6 +15,7 @@ from torch import Tensor
 from recollect.degradation import Erasure
 from recollect.devices.precision import weights_of
 from recollect.engine import Active, Autoencoder, Runtime, prepare
+from recollect.engine.runtime import check_damaged
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.image_values import all_finite, per_image
 from recollect.methods.base import Method
@@ -137,6 +138,7 @@ class DDNM(Method):
     @contextmanager
     def prepared(self, f: Autoencoder | None, y: Tensor, chunk: int | None) -> Iterator[Runtime]:
         """Prepare the prior; the autoencoder is never called, which is the point of this method."""
+        check_damaged(y)
         self.check_shape(*y.shape[1:])
         if self._blank(y).dtype not in (torch.float32, torch.float64):
             raise InputError(f"The prior computes in {self._blank(y).dtype}; take it in full precision: prior.float().")
