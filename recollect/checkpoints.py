@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from recollect.errors import InputError
+from recollect.archives import check_safetensors
+from recollect.devices.outline import outline_within
+from recollect.errors import InputError, is_number
 from recollect.networks import NETWORKS, Network
 from recollect.records import atomically
 
 FORMAT = "recollect-checkpoint-1"
+CHECKSUM = "checksum"  # its name in the metadata
+LARGEST_SETTING = 10**7  # of a network: a list of so many layers still fits in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +42,49 @@ def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> Che
     """Build the network again and load its weights; no code from the file is run."""
     tensors, metadata = read_tensors(path, device)
     about = _about(path, metadata)
-    network = build_network(metadata["network"]).to(device)
-    try:
-        network.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise InputError(f"The weights in {path} do not fit the network it names: {error}") from None
+    _check_fits(path, about["network"], tensors)
+    network = build_network(about["network"]).to(device)
+    network.load_state_dict(tensors)
     return Checkpoint(network, about)
 
 
+def _check_fits(path: str | Path, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Refuse weights that are not those of the network, before the network itself takes memory."""
+    outline = _outline(description, tensors)
+    if outline is None:
+        raise InputError(f"The weights in {path} do not fit the network it names, which has far more weights.")
+    wrong = _differing(outline.state_dict(), tensors)
+    if wrong:
+        raise InputError(f"The weights in {path} do not fit the network it names: {', '.join(wrong[:4])}.")
+
+
+def _differing(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> list[str]:
+    """Name the tensors that one side lacks, or whose shapes differ."""
+    shapes = [{name: tensor.shape for name, tensor in side.items()} for side in (expected, tensors)]
+    return sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
+
+
+def _outline(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> nn.Module | None:
+    """Build the outline of a network; None if it has far more weights than these tensors."""
+    settings = {name: value for name, value in description.items() if name != "seed"}
+    if _largest(settings) > LARGEST_SETTING:
+        return None
+    elements = sum(tensor.numel() for tensor in tensors.values())
+    return outline_within(len(tensors), elements, partial(build_network, description))
+
+
+def _largest(settings: Any) -> float:
+    """Find the largest number among settings, which may be nested."""
+    if isinstance(settings, Mapping):
+        return max(map(_largest, settings.values()), default=0)
+    if isinstance(settings, list):
+        return max(map(_largest, settings), default=0)
+    return settings if is_number(settings) else 0
+
+
 def load_checkpoint_about(path: str | Path) -> dict[str, Any]:
-    """What is known about a checkpoint, without its weights."""
-    _, metadata = read_tensors(path, only_metadata=True)
+    """What is known about a checkpoint; the whole file is read, so that a damaged one is refused."""
+    _, metadata = read_tensors(path)
     return _about(path, metadata)
 
 
@@ -58,9 +96,9 @@ def describe_network(network: nn.Module) -> str:
     return json.dumps(network.describe())
 
 
-def build_network(description: str) -> nn.Module:
+def build_network(description: Mapping[str, Any]) -> nn.Module:
     """Build the network that a checkpoint describes; its class is one of the registered networks."""
-    settings: dict[str, Any] = json.loads(description)
+    settings = dict(description)
     name = settings.pop("class", None)
     matching = [kind for kind in NETWORKS.values() if kind.__name__ == name]
     if not matching:
@@ -70,15 +108,22 @@ def build_network(description: str) -> nn.Module:
         )
     try:
         return matching[0](**settings)
-    except TypeError as error:
+    except (
+        TypeError,
+        AttributeError,
+        RuntimeError,
+        ArithmeticError,
+    ) as error:  # of any settings
         raise InputError(f"This version of recollect cannot build the checkpoint's {name}: {error}") from None
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Write tensors and metadata with a checksum over both."""
     from safetensors.torch import save
 
+    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with atomically(Path(path)) as file:
-        file.write_bytes(save({k: t.detach().cpu().contiguous() for k, t in tensors.items()}, dict(metadata)))
+        file.write_bytes(save(on_cpu, {**metadata, CHECKSUM: _checksum(on_cpu, metadata)}))
 
 
 def read_tensors(
@@ -87,11 +132,32 @@ def read_tensors(
     """All tensors and the metadata, of one and the same version of a file that may be replaced meanwhile."""
     if not Path(path).is_file():
         raise InputError(f"There is no checkpoint {path}.")
+    check_safetensors(Path(path))
     while True:
         before = _stamp(path)
         read = _read_tensors(path, str(device), only_metadata)
         if _stamp(path) == before:  # safetensors opens a file once for its header and again for its tensors
-            return read
+            break
+    tensors, metadata = read
+    if not only_metadata:
+        _check_unchanged(path, tensors, metadata)
+    return tensors, {name: text for name, text in metadata.items() if name != CHECKSUM}
+
+
+def _check_unchanged(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Refuse a file of recollect's own that was changed; others have no checksum."""
+    is_own = metadata.get("format", "").startswith("recollect-")
+    if (is_own or CHECKSUM in metadata) and metadata.get(CHECKSUM) != _checksum(tensors, metadata):
+        raise InputError(f"{path} was changed or damaged after it was written: its checksum does not fit.")
+
+
+def _checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    described = {name: text for name, text in metadata.items() if name != CHECKSUM}
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:32]
 
 
 def _read_tensors(path: str | Path, device: str, only_metadata: bool) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -106,8 +172,8 @@ def _read_tensors(path: str | Path, device: str, only_metadata: bool) -> tuple[d
 
 
 def _stamp(path: str | Path) -> tuple[int, int, int]:
-    found = Path(path).stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    status = Path(path).stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _about(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -116,5 +182,5 @@ def _about(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
         raise InputError(f"{path} is a safetensors file, but not one of recollect's checkpoints.")
     try:
         return {**json.loads(metadata["about"]), "network": dict(json.loads(metadata["network"]))}
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise InputError(f"{path} is a checkpoint whose description is damaged.") from None

@@ -1,33 +1,36 @@
-"""The one exception that is the user's to read, how a command that ends early tells it, and two common checks."""
+"""The one exception for users, the one that a signal raises, and checks of numbers."""
 
 from numbers import Integral, Real
 from typing import Any
 
-USAGE_ERROR, INTERRUPTED = 2, 130  # exit codes
+INTERRUPTION = "interrupted; finished work is kept, and the same command resumes it."
 
 
 class InputError(ValueError):
-    """What was given, what was expected, what to do about it."""
+    """A user's mistake: what was given, what was expected, what to do about it."""
 
 
-def told(ended: InputError | KeyboardInterrupt) -> tuple[str, int]:
-    """The line and the exit code of a command that ended so."""
-    if isinstance(ended, InputError):
-        return f"recollect: {ended}", USAGE_ERROR
-    words = "interrupted; finished work is kept, and the same command resumes it."
-    return f"\nrecollect: {words}", INTERRUPTED
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the process to end: Ctrl-C, or SIGTERM."""
+
+    BY_KEYBOARD = 2  # SIGINT
+
+    def __init__(self, number: int = BY_KEYBOARD) -> None:
+        super().__init__()
+        self.number = number
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a real number of Python's or numpy's; True and False are not."""
+    """Return whether a value is a real number of Python or numpy; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: Any, least: int = 0) -> bool:
-    """Whether it is a whole number of Python's or numpy's, and at least so large."""
+    """Return whether a value is a whole number of Python or numpy, `least` or more."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def check_seed(seed: Any) -> None:
+    """Refuse a seed that is no whole number of at least zero."""
     if not is_whole(seed):
         raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")

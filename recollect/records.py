@@ -10,7 +10,7 @@ import os
 import platform
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from decimal import ROUND_DOWN, Context
@@ -21,14 +21,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recollect.errors import InputError
+from recollect.errors import InputError, is_whole
+from recollect.locks import UNFINISHED, check_present
+from recollect.record_schema import problem_of
 from recollect.scoring import Score
 from recollect.version import __version__
 
-FORMAT = "recollect-record-1"
-AUDIT_FORMAT = "recollect-audit-1"  # of audit.json, beside the records
+FORMAT = "recollect-record-2"
+AUDIT_FORMAT = "recollect-audit-2"  # of audit.json, beside the records
 PACKED = ".json.gz"
-PER_IMAGE = ("ids", "mse", "rounds", "steps", "stop", "mask_accuracy", "mask_iou")  # the columns of a record
+PER_IMAGE = (
+    "ids", "mse", "rounds", "steps", "stop", "mask_accuracy", "mask_iou", "nearest", "nearest_index", "nearest_mse",
+)  # fmt: skip  # the columns of a record
+OF_AUDITS = (
+    "nearest",
+    "nearest_index",
+    "nearest_mse",
+)  # columns that only audits measure: other records leave them out
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
 
 
@@ -43,10 +52,14 @@ class Record:
     rounds: list[int]
     steps: list[int]
     stop: list[str]
-    mask_accuracy: list[float] | None = None  # where a mask was estimated: share of values told right
+    mask_accuracy: list[float] | None = None  # where a mask was estimated: share of values estimated right
     mask_iou: list[float] | None = None  # and intersection over union of the erased values
+    nearest: list[str | None] | None = None  # of an audit: the training image nearest to each estimate ...
+    nearest_index: list[int | None] | None = None  # ... its position in the training set ...
+    nearest_mse: list[float | None] | None = None  # ... and its error; None where an estimate is not finite
     seconds: float = 0.0
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    pictures_hash: str | None = field(default=None, compare=False)  # SHA-256 of the file of pictures beside it
 
     @property
     def score(self) -> Score:
@@ -83,12 +96,7 @@ class CellFolder:
     def find(self, key: str) -> Record | None:
         """Read the record of a cell; a damaged file, or one of another cell, is an InputError."""
         path = self.path(key)
-        if not path.exists():
-            return None
-        record = read_record(path)
-        if record.key != key:
-            raise InputError(f"{path} is the record of another cell, {record.key}.")
-        return record
+        return read_record(path) if path.exists() else None
 
     def records(self) -> list[Record]:
         """Read all records, sorted by file name."""
@@ -103,46 +111,67 @@ def cell_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     return f"{words}-{short_hash([cell, settings])}"
 
 
-def short_hash(settings: Any) -> str:
+def short_hash(settings: Any, digits: int = 10) -> str:
     """Hash settings: equal settings give equal hashes, whatever the order of their names."""
     identity = json.dumps(plain(settings), sort_keys=True)
-    return hashlib.sha256(identity.encode()).hexdigest()[:10]
-
-
-def compute_once(path: Path, compute: Callable[[], Any]) -> Any:
-    """Return the JSON of a file; if the file does not exist yet, compute and write it first."""
-    if not path.exists():
-        write_json(path, compute())
-    return read_json(path)
+    return hashlib.sha256(identity.encode()).hexdigest()[:digits]
 
 
 def write_record(folder: str | Path, record: Record, *, packed: bool = False) -> Path:
     path = Path(folder) / f"{record.key}{PACKED if packed else '.json'}"
-    data = {"format": FORMAT, **asdict(record)}
+    data = {name: value for name, value in asdict(record).items() if value is not None or name not in OF_AUDITS}
     per_round = record.steps[0] // max(1, record.rounds[0]) if packed and record.rounds else 0
     if per_round and record.steps == [per_round * rounds for rounds in record.rounds]:
         data["steps"] = per_round  # one number tells them all
-    write_json(path, data)
+    write_sealed(path, FORMAT, data)
     return path
 
 
 def read_record(path: str | Path) -> Record:
-    data = read_json(path)
-    known = {"format"} | {f.name for f in fields(Record)}
-    if not isinstance(data, dict) or data.pop("format", None) != FORMAT or not set(data) <= known:
-        raise InputError(f"{path} is not a record that this version of recollect can read.")
-    try:
-        if isinstance(data.get("steps"), int):
-            data["steps"] = [data["steps"] * rounds for rounds in data["rounds"]]
-        return Record(**data)
-    except (TypeError, KeyError) as error:
-        raise InputError(f"{path} is a record with parts missing: {error}.") from None
+    """Read a record; one that was changed, or that lies under the name of another cell, is an InputError."""
+    data: dict[str, Any] = dict.fromkeys(OF_AUDITS) | read_sealed(path, FORMAT, "a record")
+    expected = {f.name for f in fields(Record)}
+    if set(data) != expected:
+        odd = ", ".join(sorted(set(data) ^ expected))
+        raise InputError(f"{path} is a record with parts missing or unknown: {odd}.")
+    if is_whole(data["steps"]) and isinstance(data["rounds"], list) and all(map(is_whole, data["rounds"])):
+        data["steps"] = [data["steps"] * rounds for rounds in data["rounds"]]
+    if problem := problem_of(data):
+        raise InputError(f"{path} is not a record that can be used: {problem}.")
+    record = Record(**data)
+    if Path(path).name.removesuffix(".gz").removesuffix(".json") != record.key:
+        raise InputError(f"{path} is the record of another cell, {record.key}.")
+    return record
 
 
 def read_records(folder: str | Path) -> list[Record]:
     """All records of a folder, packed or not, in the order of their names."""
     paths = [path for path in Path(folder).glob("*.json*") if path.name.endswith((".json", PACKED))]
     return [read_record(path) for path in sorted(paths)]
+
+
+def write_sealed(path: str | Path, file_format: str, data: Mapping[str, Any]) -> None:
+    """Write JSON with a checksum as its last line, so that `read_sealed` notices any change."""
+    content = {"format": file_format, **plain(data)}
+    write_json(path, {**content, "checksum": _checksum(content)})
+
+
+def read_sealed(path: str | Path, file_format: str, kind: str) -> dict[str, Any]:
+    """Read what `write_sealed` wrote; refuse a file of another kind or version, or one that was changed since."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != file_format:
+        raise InputError(f"{path} is not {kind} that this version of recollect can read.")
+    checksum = content.pop("checksum", None)
+    if checksum != _checksum(content):
+        raise InputError(f"{path} was changed or damaged after it was written: its checksum does not fit.")
+    del content["format"]
+    return content
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    """Hash the values of a JSON file, however it is laid out."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def write_json(path: str | Path, data: Any) -> None:
@@ -157,20 +186,26 @@ def write_json(path: str | Path, data: Any) -> None:
 def read_json(path: str | Path) -> Any:
     try:
         content = Path(path).read_bytes()
-        return json.loads(gzip.decompress(content) if Path(path).suffix == ".gz" else content)
+        text = gzip.decompress(content) if Path(path).suffix == ".gz" else content
+        return json.loads(text, parse_constant=_refuse_constant)
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 @contextmanager
 def atomically(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` that takes its place when all is written, and vanishes otherwise."""
+    check_present(path)
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=UNFINISHED, dir=path.parent)
         os.close(handle)
         temporary = Path(name)
         yield temporary

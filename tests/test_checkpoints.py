@@ -127,7 +127,7 @@ def test_foreign_and_damaged_files(metadata: dict[str, str], words: str, tmp_pat
 
 def test_only_named_classes_are_built() -> None:
     with pytest.raises(InputError, match=r"'os\.system'"):
-        build_network('{"class": "os.system", "command": "true"}')
+        build_network({"class": "os.system", "command": "true"})
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
@@ -214,3 +214,15 @@ def test_a_file_replaced_while_it_is_read_is_read_again(tmp_path: Path, monkeypa
     assert metadata["which"] == "new"
     assert torch.equal(tensors["w"], torch.ones(2))
     assert len(reads) == 2
+
+
+@pytest.mark.parametrize("place", [0.3, 0.6, 0.9])
+def test_a_flipped_bit_of_a_checkpoint_is_noticed(tmp_path: Path, place: float) -> None:
+    path = tmp_path / "a.safetensors"
+    save_checkpoint(path, FullyConnected((1, 2, 2), layers=2, width=3), {"loss": 1.0, "note": "x" * 200})
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content))] ^= 1
+    path.write_bytes(content)
+    for read in (load_checkpoint, load_checkpoint_about):
+        with pytest.raises(InputError, match=r"a\.safetensors"):
+            read(path)

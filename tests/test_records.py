@@ -1,6 +1,7 @@
 import json
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import Blind, InputError
-from recollect import records as module
 from recollect.records import (
+    FORMAT,
     CellFolder,
     Record,
     atomically,
     cell_key,
-    compute_once,
     plain,
     provenance,
     read_json,
     read_record,
     read_records,
+    read_sealed,
     short_hash,
     write_json,
     write_record,
+    write_sealed,
 )
+from tests.full_disk import full_disk
 
 
 def record(**more: Any) -> Record:
@@ -75,9 +78,12 @@ def test_a_packed_file_that_is_damaged_is_told(tmp_path: Path) -> None:
         (tmp_path / "x.json.gz").write_bytes(content)
         with pytest.raises(InputError, match="cannot be read as JSON"):
             read_record(tmp_path / "x.json.gz")
-    for data in ([], {"format": "recollect-record-1", "odd": 1}, {"format": "recollect-record-1"}):
-        write_json(tmp_path / "x.json.gz", data)
-        with pytest.raises(InputError, match=r"not a record|parts missing"):
+    write_json(tmp_path / "x.json.gz", [])
+    with pytest.raises(InputError, match="not a record"):
+        read_record(tmp_path / "x.json.gz")
+    for data in ({}, {"odd": 1}, {**asdict(record()), "odd": 1}):
+        write_sealed(tmp_path / "x.json.gz", FORMAT, data)
+        with pytest.raises(InputError, match="parts missing or unknown"):
             read_record(tmp_path / "x.json.gz")
 
 
@@ -126,12 +132,8 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_disk_that_takes_no_more_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module.os, "fsync", full)
-    with pytest.raises(InputError, match=r"a\.json cannot be written: No space left on device\.$"):
+def test_a_disk_that_takes_no_more_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with full_disk(), pytest.raises(InputError, match=r"a\.json cannot be written: File too large\.$"):
         write_json(tmp_path / "a.json", {})
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
@@ -161,10 +163,48 @@ def test_a_folder_of_cells_refuses_the_record_of_another_cell(tmp_path: Path) ->
         cells.find("another")
 
 
-def test_what_a_file_holds_is_computed_once(tmp_path: Path) -> None:
-    values = iter([{"a": (1, 2)}, {"a": 3}])
-    for _ in range(2):
-        assert compute_once(tmp_path / "step.json", lambda: next(values)) == {"a": [1, 2]}
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mse": [1e-9]}, {"mse": [-1.0, 0.25]}, {"mse": ["a", 0.25]}, {"mse": [True, 0.25]}, {"mse": [1e999, 0.25]},
+        {"ids": ["a"]}, {"ids": [1, 2]}, {"rounds": [1.5, 2]}, {"rounds": "ab"}, {"steps": [1]}, {"steps": "x"},
+        {"stop": [1, 2]}, {"mask_iou": [0.5, 2.0]}, {"mask_accuracy": {}}, {"seconds": None}, {"seconds": -1},
+        {"cell": ["a"]}, {"settings": None}, {"provenance": 3}, {"pictures_hash": 3},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_record_of_wrong_values_is_refused_even_with_a_right_checksum(tmp_path: Path, change: dict[str, Any]) -> None:
+    path = tmp_path / f"{record().key}.json"
+    data = {**asdict(record()), **change}
+    text = json.dumps({"format": FORMAT, **data})  # what is infinite is written as such
+    path.write_text(json.dumps({**json.loads(text), "checksum": "none"}))
+    with pytest.raises(InputError, match=re.escape(path.name)):
+        read_record(path)
+    if not any(isinstance(value, list) and math.inf in value for value in change.values()):
+        write_sealed(path, FORMAT, data)
+        with pytest.raises(InputError, match=r"is not a record that can be used: it"):
+            read_record(path)
+
+
+def test_any_change_of_a_sealed_file_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    write_sealed(path, "kind-1", {"a": [1, 2.5, None, "ä"], "b": {"c": True}})
+    assert read_sealed(path, "kind-1", "a thing") == {"a": [1, 2.5, None, "ä"], "b": {"c": True}}
+    assert path.read_text().rstrip("}\n").splitlines()[-1].startswith(' "checksum": ')
+    laid_out_anew = json.dumps(json.loads(path.read_text()))
+    for text, words in (
+        (laid_out_anew.replace("2.5", "2.4"), "its checksum does not fit"),
+        (laid_out_anew.replace('"c"', '"d"'), "its checksum does not fit"),
+        (laid_out_anew.replace("kind-1", "kind-2"), "is not a thing that this version"),
+        (laid_out_anew.replace("2.5", "NaN"), "cannot be read as JSON"),
+        ("[" * 100_000, "cannot be read as JSON"),
+        ("[]", "is not a thing"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=words):
+            read_sealed(path, "kind-1", "a thing")
+    path.write_text(laid_out_anew)
+    assert read_sealed(path, "kind-1", "a thing")["b"] == {"c": True}
 
 
 def test_a_hash_of_settings_does_not_depend_on_their_order() -> None:
