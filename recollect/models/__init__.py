@@ -4,6 +4,7 @@ from recollect.models.adapt import Adaptation, Adapted
 from recollect.models.open_model import open_model
 from recollect.models.portable import PortableModel
 from recollect.models.probe import Probe, probe_model
+from recollect.models.source_code import source_hash
 from recollect.models.value_range import Scaling
 
-__all__ = ["Adaptation", "Adapted", "PortableModel", "Probe", "Scaling", "open_model", "probe_model"]
+__all__ = ["Adaptation", "Adapted", "PortableModel", "Probe", "Scaling", "open_model", "probe_model", "source_hash"]

@@ -25,6 +25,7 @@ def open_model(
     *,
     weights: str | Path | None = None,
     weights_key: str | None = None,
+    label: int | None = None,
     device: torch.device | str | None = None,
     input_range: Numbers = "0,1",
     output_range: Numbers | None = None,
@@ -37,9 +38,11 @@ def open_model(
 ) -> nn.Module:
     """Open a model and adapt it: images in [0, 1] go in, images of the same shape come out.
 
-    what: an nn.Module, a callable, a file (recollect checkpoint, TorchScript, .pt2, .onnx), or package.module:factory.
+    what: an nn.Module, a callable, a file (recollect checkpoint, TorchScript, .pt2, .onnx), a folder with a diffusion
+        model, or package.module:factory.
         A factory is code that you name and trust: it is imported and called. No file runs code when it is opened.
     weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth), and which one of several.
+    label: the class of a class-conditional diffusion model.
     device: where the model runs. Defaults to CUDA if available; a model that is passed in stays where it is.
     input_range, or mean and std: the values that the model takes in place of [0, 1], such as "-1,1".
     output_range: the range of its output, if that differs from the range of its input.
@@ -59,7 +62,7 @@ def open_model(
         flat=flat,
     )
     check_device(device)
-    model = _open(what, weights, weights_key, device)
+    model = _open(what, weights, weights_key, label, device)
     if adaptation.batch is None:
         adaptation = replace(adaptation, batch=getattr(model, "fixed_batch", None))  # that a file itself states
     if not isinstance(model, nn.Module):
@@ -67,13 +70,18 @@ def open_model(
     return model if adaptation.plain else Adapted(model, adaptation)
 
 
-def _open(what: Model, weights: str | Path | None, key: str | None, device: torch.device | str | None) -> Any:
+def _open(
+    what: Model, weights: str | Path | None, key: str | None, label: int | None, device: torch.device | str | None
+) -> Any:
     if isinstance(what, str | Path):
-        reference = ModelReference(str(what), device, weights, key)
+        reference = ModelReference(str(what), device, weights, key, label)
         model_format = find_format(reference)
         if not model_format.takes_weights:
             _check_no_weights(str(what), weights, key)
+        if not model_format.takes_label:
+            _check_no_label(str(what), label)
         return model_format.open(reference)
+    _check_no_label(f"a {type(what).__name__}", label)
     _check_no_weights(f"a {type(what).__name__}", weights, key)
     return _check_object(what, device)
 
@@ -81,6 +89,11 @@ def _open(what: Model, weights: str | Path | None, key: str | None, device: torc
 def _check_no_weights(given: str, weights: str | Path | None, key: str | None) -> None:
     if weights is not None or key is not None:
         raise InputError(f"weights go with package.module:factory, the code that builds the network, not with {given}.")
+
+
+def _check_no_label(given: str, label: int | None) -> None:
+    if label is not None:
+        raise InputError(f"A label is the class of a class-conditional diffusion model, not of {given}; leave it out.")
 
 
 def _check_object(model: Any, device: torch.device | str | None) -> Any:

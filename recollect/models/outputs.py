@@ -79,12 +79,15 @@ def _parts(returned: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(returned, Mapping):
         yield from ((str(name), part) for name, part in returned.items())
     elif not isinstance(returned, Tensor):
-        slots = [name for kind in type(returned).__mro__ for name in getattr(kind, "__slots__", ())]
-        fields = {
-            **getattr(returned, "__dict__", {}),
-            **{n: getattr(returned, n, None) for n in slots if n[:2] != "__"},
-        }
-        yield from ((name, part) for name, part in fields.items() if not name.startswith("_"))
+        yield from _fields(returned)
+
+
+def _fields(returned: Any) -> Iterator[tuple[str, Any]]:
+    """Yield an object's own public fields, also those in slots."""
+    slots = [name for kind in type(returned).__mro__ for name in getattr(kind, "__slots__", ())]
+    fields = dict(getattr(returned, "__dict__", {}))
+    fields |= {name: getattr(returned, name, None) for name in slots if not name.startswith("_")}
+    yield from ((name, part) for name, part in fields.items() if not name.startswith("_"))
 
 
 def _brief(part: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.models.adapt import Adaptation, Adapted
+from recollect.models.batch_check import batch_influence
 from recollect.models.outputs import pick_output
 from recollect.models.range_check import check_range, reconstruction_error
 from recollect.models.wording import first_line, option, size
@@ -26,6 +28,7 @@ class Probe:
     mse: float  # mean reconstruction error over the images tried
     deterministic: bool  # the same images twice gave the same output, bit for bit
     images: int  # how many were tried
+    batch_influence: float | None = 0.0  # share by which batch-mates change an output; None if not deterministic
 
 
 def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT) -> Probe:
@@ -40,11 +43,12 @@ def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT) -> P
         _check_dtype(model, pixels)
         _check_colour(model, pixels)
         out = _run(model, pixels)
-        _check_output(out, pixels)
+        _check_finite(_check_form(out, pixels))
         mse = reconstruction_error(out, pixels)
         check_range(model, pixels, mse)
-        again = _run(model, pixels)
-    return Probe(mse, bool(torch.equal(out, again)), len(pixels))
+        deterministic = bool(torch.equal(out, _run(model, pixels)))
+        influence = batch_influence(partial(_run_batch, model, len(pixels)), pixels) if deterministic else None
+    return Probe(mse, deterministic, len(pixels), influence)
 
 
 def _run(model: Any, pixels: Tensor) -> Tensor:
@@ -57,6 +61,17 @@ def _run(model: Any, pixels: Tensor) -> Tensor:
         shape = size(pixels.shape[1:])
         hint = _what_works(model, pixels)
         raise InputError(f"The model cannot take images of {shape} ({first_line(error)}); {hint}") from error
+
+
+def _run_batch(model: Any, usual: int, pixels: Tensor) -> Tensor:
+    """Run another number of images than usual: recovery does, as images finish at different times."""
+    try:
+        return _check_form(pick_output(model(pixels.clone()), None, pixels), pixels)
+    except Exception as error:  # a foreign model may raise anything
+        raise InputError(
+            f"The model takes {usual} images at once and fails with {len(pixels)} ({first_line(error)}); set "
+            f"{option('batch', usual)}, so that it is always given {usual}."
+        ) from error
 
 
 def _what_works(model: Any, pixels: Tensor) -> str:
@@ -80,7 +95,8 @@ def _runs(model: Any, how: Adaptation, pixels: Tensor) -> bool:
         return False
 
 
-def _check_output(out: Tensor, pixels: Tensor) -> None:
+def _check_form(out: Tensor, pixels: Tensor) -> Tensor:
+    """Refuse an output that has not the shape, dtype and device of the images."""
     if out.shape != pixels.shape:
         hint = (
             "an autoencoder returns the shape it is given: check the size of the images (a source takes ?size=N), "
@@ -94,6 +110,10 @@ def _check_output(out: Tensor, pixels: Tensor) -> None:
     if out.device != pixels.device:
         there = option("device", str(out.device))
         raise InputError(f"The model returned images on {out.device} for images on {pixels.device}; set {there}.")
+    return out
+
+
+def _check_finite(out: Tensor) -> None:
     finite = torch.isfinite(out)
     if not bool(finite.all()):
         share = float((~finite).double().mean())

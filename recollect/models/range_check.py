@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from recollect.diffusion import DenoiserAt
 from recollect.errors import InputError
 from recollect.models.adapt import Adaptation, Adapted
 from recollect.models.value_range import Scaling
@@ -30,7 +31,7 @@ def reconstruction_error(out: Tensor, pixels: Tensor) -> float:
 
 def check_range(model: Any, pixels: Tensor, mse: float) -> None:
     """Raise an error if the stated range is hopeless and another fits far better."""
-    if mse <= HOPELESS:
+    if not _is_in_doubt(model, mse):
         return
     inner, how = (model.inner, model.how) if isinstance(model, Adapted) else (model, Adaptation())
     device = model.device if isinstance(model, Adapted) else None
@@ -48,6 +49,11 @@ def check_range(model: Any, pixels: Tensor, mse: float) -> None:
             f"The range of values looks wrong: as given, the model reproduces these images with an error (MSE) of "
             f"{mse:.2g}, and with {options} it is {best:.2g}; set that."
         )
+
+
+def _is_in_doubt(model: Any, mse: float) -> bool:
+    """Return whether other ranges are worth a try; a denoiser states its own."""
+    return mse > HOPELESS and not isinstance(model, DenoiserAt)
 
 
 def _alternatives(how: Adaptation, channels: int) -> Iterator[Adaptation]:

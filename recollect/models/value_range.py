@@ -83,7 +83,7 @@ def read_scaling(input_range: Numbers, mean: Numbers | None, std: Numbers | None
     if not stated.plain:
         raise InputError("Give a range or mean and std, not both: mean and std are of pixels in [0, 1].")
     means, stds = numbers("mean", mean), numbers("std", std)
-    if len({len(means), len(stds)} - {1}) > 1 or not {len(means), len(stds)} <= {1, 3}:
+    if not {len(means), len(stds)} <= {1, 3}:
         raise InputError(f"mean and std have one number or one a channel (1 or 3); got {len(means)} and {len(stds)}.")
     if min(stds) <= 0:
         raise InputError(f"std is above 0, got {min(stds):g}.")

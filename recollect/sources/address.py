@@ -75,16 +75,30 @@ def _source_and_path(location: str, sources: Mapping[str, Source]) -> tuple[str,
     for source in sources.values():
         if source.suffixes and location.lower().endswith(source.suffixes):
             return source.name, location
+    if _is_folder(location):
+        return FOLDER, location
+    raise _no_such_source(location, sources)
+
+
+def _is_folder(location: str) -> bool:
+    return "?" not in location and not _names_source(location) and not set(location).isdisjoint("/\\.~")
+
+
+def _names_source(location: str) -> bool:
+    name, colon, _ = location.partition(":")
+    return bool(colon) and len(name) > 1  # one letter and a colon is a Windows drive
+
+
+def _no_such_source(location: str, sources: Mapping[str, Source]) -> InputError:
     if "?" in location:
-        raise InputError(
+        return InputError(
             f"After the ? of {location!r} come parameter=value pairs joined by &, such as count=40&size=32."
         )
-    if len(name) > 1 and colon:  # one letter and a colon is a Windows drive
-        raise InputError(f"There is no source {name!r}. There are: {', '.join(sources)}.")
-    if any(mark in location for mark in "/\\.~"):
-        return FOLDER, location
+    if _names_source(location):
+        name = location.partition(":")[0]
+        return InputError(f"There is no source {name!r}. There are: {', '.join(sources)}.")
     suffixes = ", ".join(suffix for source in sources.values() for suffix in source.suffixes)
-    raise InputError(
+    return InputError(
         f"There is no source {location!r}. There are: {', '.join(sources)}; "
         f"or give a path: a folder of images (./name), or a file that ends in {suffixes}."
     )

@@ -10,9 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.archives import check_safetensors, open_zip
 from recollect.errors import InputError
+from recollect.limits import IMAGES
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue, Progress, Source
+from recollect.sources.unpacking import check_unpacked
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 
@@ -22,6 +25,7 @@ def list_images(path: Path, address: Address) -> Catalogue:
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
     values = _with_channels(_load(path, address.parameters.get("key")), path)
+    IMAGES.check(len(values), f"{path} holds {len(values):,} images.")
     ids = [str(position) for position in range(len(values))]
     return Catalogue(ids, lambda positions, progress: _read(values, path, positions, progress))
 
@@ -47,11 +51,15 @@ def _npy(path: Path, key: str | None) -> np.ndarray:
 
 
 def _npz(path: Path, key: str | None) -> np.ndarray:
-    with path.open("rb") as file:  # numpy would leave a broken file open
-        loaded = np.load(file, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
+    with path.open("rb") as file:
+        if file.read(6) == np.lib.format.MAGIC_PREFIX:
             raise InputError(f"{path} is named .npz but holds a bare array; rename it to .npy.")
-        return loaded[_pick(path, list(loaded), key)]
+    with open_zip(path) as archive:
+        entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+        entry = entries[_pick(path, list(entries), key)]
+        check_unpacked(entry.file_size, path)
+        with archive.open(entry) as content:
+            return np.lib.format.read_array(content, allow_pickle=False, max_header_size=10_000)
 
 
 def _safetensors(path: Path, key: str | None) -> Tensor:
@@ -59,6 +67,7 @@ def _safetensors(path: Path, key: str | None) -> Tensor:
         from safetensors import safe_open
     except ImportError:
         raise InputError(f"Reading {path} needs safetensors: run pip install safetensors.") from None
+    check_safetensors(path)
     with safe_open(path, framework="pt") as loaded:
         tensor: Tensor = loaded.get_tensor(_pick(path, list(loaded.keys()), key))
     return tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from recollect.errors import InputError
 from recollect.sources import safe_pickle
 from recollect.sources.address import Address
 from recollect.sources.base import Archive, Catalogue, Progress, Source
+from recollect.sources.tar import read_tar
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 FOLDER, ARCHIVE = "cifar-10-batches-py", "cifar-10-python.tar.gz"
@@ -66,18 +66,7 @@ def _find(path: Path) -> Path:
 
 def _archived(path: Path) -> Iterator[tuple[str, bytes]]:
     """Read the batches inside the archive; nothing is ever unpacked to disk."""
-    batches: dict[str, bytes] = {}
-    try:
-        with tarfile.open(path, "r|*") as archive:  # front to back: the archive is decompressed once
-            for member in archive:
-                batch = Path(member.name).name
-                if not member.isfile() or not _BATCH.fullmatch(batch):
-                    continue
-                _check_size(f"{path}/{member.name}", member.size)
-                file = archive.extractfile(member)
-                batches[batch] = file.read() if file else b""
-    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
-        raise InputError(f"{path} is not a readable tar archive ({error}); fetch it again.") from None
+    batches = read_tar(path, lambda name: bool(_BATCH.fullmatch(name)), _MOST_BYTES)
     for batch in sorted(batches):
         yield f"{path}/{batch}", batches[batch]
 

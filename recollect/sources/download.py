@@ -88,6 +88,7 @@ def _retrieve(url: str, archive: Archive, target: Path, progress: Progress | Non
             total = int(response.headers.get("content-length", 0))
             for chunk in response.iter_content(_CHUNK):
                 file.write(chunk)
+                _check_length(url, archive, file.tell())
                 if progress:
                     progress(file.tell(), total)
 
@@ -95,6 +96,8 @@ def _retrieve(url: str, archive: Archive, target: Path, progress: Progress | Non
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         pooch.retrieve(url, f"md5:{archive.md5}", target.name, target.parent, downloader=downloader)
+    except InputError:
+        raise
     except requests.HTTPError as error:
         raise InputError(f"{url} answered {_status(error)}; try again later, or give another --mirror.") from None
     except requests.RequestException as error:
@@ -108,6 +111,16 @@ def _retrieve(url: str, archive: Archive, target: Path, progress: Progress | Non
         ) from None
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror or error}. Choose another --cache.") from None
+
+
+def _check_length(url: str, archive: Archive, received: int) -> None:
+    """Refuse an answer that does not end: twice the length of the official file."""
+    most = 2 * (archive.megabytes + 1) * 10**6
+    if received > most:
+        raise InputError(
+            f"{url} sent more than {most:,} bytes, and the official file has about {archive.megabytes} million. "
+            "Nothing was kept; try again, or give another --mirror."
+        )
 
 
 def _status(error: object) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -16,10 +18,13 @@ from recollect.sources.resize import overlaps
 # apart than twice that error: (2 sqrt(5e-4))^2.
 NEAR = 2e-3
 _GRID = 8  # images are first compared by the averages of a grid of 8 x 8 cells
-_ROWS, _COLUMNS = 2048, 4096  # images compared at a time; bounds memory
+_ROWS, _COLUMNS = 1024, 1024  # images compared at a time; bounds memory
 _PAIRS = 512  # pairs compared in full at a time
 _TRIES = 16  # candidates of an image that are compared one by one, in one block of _COLUMNS
 _ROUNDING = 1e-5  # of a product of factors, in float32
+_SHIFT = 4  # pixels by which a copy may be shifted, but no more than an eighth of the image
+_MOVED_SHARE = 0.1  # of an image's variance between it and a moved copy, at most: night skies are alike in some move
+_DIRECTIONS = 16  # moved copies are first compared along the directions in which images differ most
 
 
 @dataclass(frozen=True)
@@ -29,11 +34,49 @@ class Pair:
     first: str
     second: str
     mse: float
+    moved: str = ""  # mirrored, shifted, or both; then the error is that of the part that both show
 
     @property
     def exact(self) -> bool:
         """Return whether every pixel is the same."""
-        return self.mse == 0
+        return self.mse == 0 and not self.moved
+
+    def __str__(self) -> str:
+        moved = f", {self.moved}" if self.moved else ""
+        return f"{self.first} is like {self.second} (MSE {self.mse:.2g}{moved})"
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """A part of every image of a set, mirrored or not; no copy is made before pixels are read."""
+
+    images: Images
+    rows: slice
+    columns: slice
+    mirrored: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        channels, height, width = self.images.shape
+        return channels, len(range(height)[self.rows]), len(range(width)[self.columns])
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return self.images.ids
+
+    @property
+    def pixels(self) -> Tensor:
+        whole = self.images.pixels
+        return (whole.flip(3) if self.mirrored else whole)[:, :, self.rows, self.columns]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: Any) -> _View:
+        return replace(self, images=self.images[index])
+
+
+_Pixels = Images | _View
 
 
 @dataclass(frozen=True)
@@ -61,29 +104,142 @@ class Duplicates:
             "near": self.near,
             "train_count": self.train_count,
             "control_count": self.control_count,
-            "across": [[pair.first, pair.second, pair.mse] for pair in self.across],
-            "inside": [[pair.first, pair.second, pair.mse] for pair in self.inside],
+            "across": [[pair.first, pair.second, pair.mse, pair.moved] for pair in self.across],
+            "inside": [[pair.first, pair.second, pair.mse, pair.moved] for pair in self.inside],
         }
 
 
 def _twins(pairs: tuple[Pair, ...]) -> str:
-    exact = sum(pair.exact for pair in pairs)
-    return f"{exact} have an exact and {len(pairs) - exact} a near duplicate"
+    exact, moved = sum(pair.exact for pair in pairs), sum(bool(pair.moved) for pair in pairs)
+    counts = f"{exact} have an exact and {len(pairs) - exact - moved} a near duplicate"
+    return f"{counts} and {moved} a mirrored or shifted one" if moved else counts
 
 
 def find_duplicates(train: Images, control: Images | None = None, *, near: float = NEAR) -> Duplicates:
-    """Find images with another at most `near` (MSE) away, each with its closest: control in train, and inside train."""
+    """Find images with another at most `near` (MSE) away, each with its closest: control in train, and inside train.
+
+    Control images are also compared with mirrored and slightly shifted training images.
+    """
     if control is not None and train.shape != control.shape:
         raise InputError(f"Train images are {train.shape} (C, H, W) and control images {control.shape}.")
     if near < 0:
         raise InputError(f"near={near} is negative; it is the largest MSE at which two images count as alike.")
     averages = _averages(train)
     inside = _closest(train, averages, train, averages, near, earlier=True)
-    across = _closest(control, _averages(control), train, averages, near) if control is not None else ()
-    return Duplicates(across, inside, len(train), len(control) if control is not None else 0, near)
+    if control is None:
+        return Duplicates((), inside, len(train), 0, near)
+    across = _closest(control, _averages(control), train, averages, near)
+    across = _in_order(control, [*across, *_moved_copies(control, across, train, near)])
+    return Duplicates(across, inside, len(train), len(control), near)
 
 
-def _averages(images: Images) -> Tensor:
+def _in_order(images: Images, pairs: list[Pair]) -> tuple[Pair, ...]:
+    position = {name: number for number, name in enumerate(images.ids)}
+    return tuple(sorted(pairs, key=lambda pair: position[pair.first]))
+
+
+def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near: float) -> Iterator[Pair]:
+    """Find mirrored and shifted copies among the control images that have no twin yet.
+
+    The middle of every training image is compared with the part of every control image that a move would bring there.
+    """
+    left = _without(control, {pair.first for pair in known})
+    if left is None:
+        return
+    _, height, width = train.shape
+    down, right = _margin(height), _margin(width)
+    middle = _View(train, slice(down, height - down), slice(right, width - right))
+    averages = _averages(middle)
+    centre, directions = _principal_directions(averages)
+    targets = (averages - centre) @ directions
+    order = targets[:, 0].argsort()  # neighbours in this order are alike, so that most blocks need not be compared
+    variances = dict(zip(middle.ids, middle.pixels.flatten(1).var(1, correction=0).tolist(), strict=True))
+    middle, targets = middle[order.numpy()], targets[order]
+    parts = _averages_of_parts(left, centre, directions)
+    position = {name: number for number, name in enumerate(left.ids)}
+    waiting = torch.ones(len(left), dtype=torch.bool)
+    for number, (mirrored, dy, dx) in enumerate(_moves(height, width)):
+        rows = waiting.nonzero().flatten()
+        if not len(rows):
+            return
+        rows = rows[parts[number, rows, 0].argsort()]
+        part = _View(
+            left[rows.numpy()], slice(down + dy, height - down + dy), slice(right + dx, width - right + dx), mirrored
+        )
+        pairs = _closest(part, parts[number, rows], middle, targets, near)
+        pairs = tuple(pair for pair in pairs if pair.mse <= _MOVED_SHARE * variances[pair.second])
+        yield from (replace(pair, moved=_move(mirrored, dy, dx)) for pair in pairs)
+        waiting[[position[pair.first] for pair in pairs]] = False
+
+
+def _margin(side: int) -> int:
+    return min(_SHIFT, side // 8)
+
+
+def _shifts(side: int) -> list[int]:
+    """List the shifts along a side, the smallest first."""
+    return sorted(range(-_margin(side), _margin(side) + 1), key=abs)
+
+
+def _moves(height: int, width: int) -> list[tuple[bool, int, int]]:
+    """List what a copy may have undergone: whether it is mirrored, and its shift down and to the right."""
+    every = product((False, True), _shifts(height), _shifts(width))
+    return [(mirrored, dy, dx) for mirrored, dy, dx in every if mirrored or dy or dx]
+
+
+def _move(mirrored: bool, dy: int, dx: int) -> str:
+    shifted = f"shifted by {dy}, {dx} pixels" if dy or dx else ""
+    return " and ".join(part for part in ("mirrored" if mirrored else "", shifted) if part)
+
+
+def _averages_of_parts(images: Images, centre: Tensor, directions: Tensor) -> Tensor:
+    """Compute, for each move, the averages of the part that the move would bring to the middle: moves x N x values.
+
+    They are computed for all moves at once from two matrix products, along the directions alone.
+    """
+    channels, height, width = images.shape
+    rows, columns = _cells_by_shift(height), _cells_by_shift(width)
+    columns = torch.cat([columns, columns.flip(2)])  # the second half averages a mirrored image
+    cells = rows.shape[1] * columns.shape[1]
+    order = [
+        (_shifts(height).index(dy), _shifts(width).index(dx) + mirrored * len(_shifts(width)))
+        for mirrored, dy, dx in _moves(height, width)
+    ]
+    described = torch.empty(len(order), len(images), directions.shape[1])
+    for start in range(0, len(images), _PAIRS):
+        pixels = images[start : start + _PAIRS].pixels.cpu()
+        averages = torch.einsum("dih,nchw,ejw->dencij", rows, pixels, columns).flatten(3) / (channels * cells) ** 0.5
+        moved = (averages - centre) @ directions
+        described[:, start : start + len(pixels)] = torch.stack([moved[dy, dx] for dy, dx in order])
+    return described
+
+
+def _cells_by_shift(side: int) -> Tensor:
+    """Return, for each shift, the matrix that averages the shifted middle of a side over the cells of the grid."""
+    margin, inner = _margin(side), side - 2 * _margin(side)
+    averaging = torch.from_numpy(overlaps(inner, min(_GRID, inner)) / inner).to(torch.float32)
+    matrices = torch.zeros(2 * margin + 1, len(averaging), side)
+    for matrix, shift in zip(matrices, _shifts(side), strict=True):
+        matrix[:, margin + shift : margin + shift + inner] = averaging
+    return matrices
+
+
+def _without(images: Images, ids: set[str]) -> Images | None:
+    if not ids:
+        return images
+    stay = [number for number, name in enumerate(images.ids) if name not in ids]
+    return images[stay] if stay else None
+
+
+def _principal_directions(averages: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean and the directions of largest variance; along them distances only become smaller."""
+    centre = averages.mean(0)
+    around = (averages - centre).double()
+    _, directions = torch.linalg.eigh(around.T @ around)  # from the smallest variance to the largest
+    return centre, directions[:, -_DIRECTIONS:].flip(1).to(averages.dtype)
+
+
+def _averages(images: _Pixels) -> Tensor:
     """Average over the cells of a grid, N x values; two images are never closer than their averages are.
 
     (Jensen: the cells are equally large and together cover every pixel equally.) They are scaled so that squared
@@ -102,7 +258,13 @@ def _averages(images: Images) -> Tensor:
 
 
 def _closest(
-    images: Images, averages: Tensor, others: Images, other_averages: Tensor, near: float, *, earlier: bool = False
+    images: _Pixels,
+    averages: Tensor,
+    others: _Pixels,
+    other_averages: Tensor,
+    near: float,
+    *,
+    earlier: bool = False,
 ) -> tuple[Pair, ...]:
     """Find the closest other of each image within near; `earlier` compares each with those before it in the set."""
     best = torch.full((len(images),), torch.inf, dtype=torch.float64)
@@ -110,6 +272,8 @@ def _closest(
     left_factor, right_factor = _factors(averages, other_averages)
     for top in range(0, len(images), _ROWS):
         for left in range(0, min(top + _ROWS, len(others)) if earlier else len(others), _COLUMNS):
+            if _apart(averages[top : top + _ROWS], other_averages[left : left + _COLUMNS]) > near + _ROUNDING:
+                continue
             distance = left_factor[top : top + _ROWS] @ right_factor[left : left + _COLUMNS].T
             if earlier and left + _COLUMNS > top:
                 before = torch.arange(left, left + distance.shape[1]) < torch.arange(top, top + len(distance))[:, None]
@@ -117,6 +281,12 @@ def _closest(
             _compare(images, others, distance, top, left, near, best, twin)
     alike = (best <= near).nonzero().flatten().tolist()
     return tuple(Pair(images.ids[i], others.ids[int(twin[i])], float(best[i])) for i in alike)
+
+
+def _apart(rows: Tensor, columns: Tensor) -> float:
+    """Return a bound below the squared distances of all pairs: that of the boxes that hold the two blocks."""
+    gap = torch.maximum(rows.amin(0) - columns.amax(0), columns.amin(0) - rows.amax(0))
+    return float(gap.clamp(min=0).square().sum())
 
 
 def _factors(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,7 +297,14 @@ def _factors(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _compare(
-    images: Images, others: Images, distance: Tensor, top: int, left: int, near: float, best: Tensor, twin: Tensor
+    images: _Pixels,
+    others: _Pixels,
+    distance: Tensor,
+    top: int,
+    left: int,
+    near: float,
+    best: Tensor,
+    twin: Tensor,
 ) -> None:
     """Compare in full what is near by averages; where too many averages are near, what is near in full."""
     limit = near + _ROUNDING
@@ -142,8 +319,8 @@ def _compare(
 
 
 def _try(
-    images: Images,
-    others: Images,
+    images: _Pixels,
+    others: _Pixels,
     distance: Tensor,
     rows: Tensor,
     left: int,
@@ -169,7 +346,7 @@ def _try(
     return hopeful(bounds[:, -1]) & (distance.shape[1] > _TRIES)
 
 
-def _distances(images: Images, rows: Tensor, others: Images, left: int, count: int) -> Tensor:
+def _distances(images: _Pixels, rows: Tensor, others: _Pixels, left: int, count: int) -> Tensor:
     """Return the MSE of each of the rows to `count` others from `left` on, but for the rounding of float32."""
     mine = _scaled(images[rows.numpy()])
     parts = []
@@ -179,13 +356,13 @@ def _distances(images: Images, rows: Tensor, others: Images, left: int, count: i
     return torch.cat(parts, dim=1)
 
 
-def _scaled(images: Images) -> Tensor:
+def _scaled(images: _Pixels) -> Tensor:
     """Return all values, N x values, scaled so that squared distances are means over the values."""
     values = images.pixels.cpu().flatten(1)
     return values / values.shape[1] ** 0.5
 
 
-def _mse(images: Images, first: Tensor, others: Images, second: Tensor) -> Tensor:
+def _mse(images: _Pixels, first: Tensor, others: _Pixels, second: Tensor) -> Tensor:
     parts = []
     for start in range(0, len(first), _PAIRS):
         here = slice(start, start + _PAIRS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
+from recollect.limits import IMAGES
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue, Progress, Source, quiet
-from recollect.sources.decoding import decode, in_parallel, refuse, suffixes
+from recollect.sources.decoding import Meter, decode, in_parallel, refuse, suffixes
 from recollect.sources.resize import to_square
+from recollect.sources.unpacking import check_set
 
 _ADVICE = "Repair or remove them, or add bad=skip to leave such files out."
 
@@ -42,41 +45,42 @@ def list_images(path: Path, address: Address) -> Catalogue:
 def _list(path: Path) -> list[str]:
     if not path.is_dir():
         raise InputError(f"{path} is a file, not a folder." if path.is_file() else f"There is no folder {path}.")
-    names, others = [], 0
-    for at, folders, files in os.walk(path, onerror=_unreadable):
-        folders[:] = [folder for folder in folders if not folder.startswith((".", "__MACOSX"))]
-        for file in files:
-            if file.startswith("."):
-                continue
-            if Path(file).suffix.lower() in suffixes():
-                names.append((Path(at) / file).relative_to(path).as_posix())
-            else:
-                others += 1
+    files = list(_visible_files(path))
+    names = [file for file in files if Path(file).suffix.lower() in suffixes()]
     if not names:
-        seen = f"{others} files, but none of them" if others else "nothing that"
+        seen = f"{len(files)} files, but none of them" if files else "nothing that"
         raise InputError(f"The folder {path} holds {seen} ends like an image file (.png, .jpg and so on).")
     return sorted(names)
+
+
+def _visible_files(path: Path) -> Iterator[str]:
+    """Yield the files under a folder, as paths inside it, up to the limit."""
+    count = 0
+    for at, folders, files in os.walk(path, onerror=_unreadable):
+        folders[:] = [folder for folder in folders if not folder.startswith((".", "__MACOSX"))]
+        count += len(files)
+        IMAGES.check(count, f"The folder {path} holds more than {count - len(files):,} files.")
+        inside = Path(at).relative_to(path)
+        yield from ((inside / file).as_posix() for file in files if not file.startswith("."))
 
 
 def _unreadable(error: OSError) -> None:
     raise InputError(f"The folder {error.filename} cannot be listed: {error.strerror}.")
 
 
-def _pixels(path: Path, name: str, size: int | None) -> np.ndarray:
-    values = decode(path / name, name)
+def _pixels(path: Path, name: str, size: int | None, meter: Meter | None = None) -> np.ndarray:
     if size is None:
-        return values
-    try:
-        return to_square(values, size)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        return decode(path / name, name, meter=meter)
+    return decode(path / name, name, meter=meter, shrink=lambda values: to_square(values, size))
 
 
 def _readable(path: Path, names: list[str], size: int | None) -> list[str]:
     """Return the files that can be read; each is decoded, so that a draw never meets a bad one."""
 
+    meter = Meter()
+
     def check(number: int) -> None:
-        _pixels(path, names[number], size)
+        _pixels(path, names[number], size, meter)
 
     failures = dict(in_parallel(check, len(names), quiet))
     if failures:
@@ -91,13 +95,14 @@ def _readable(path: Path, names: list[str], size: int | None) -> list[str]:
 
 def _read(path: Path, names: list[str], size: int | None, progress: Progress) -> Tensor:
     """Decode on threads into one array, whose size comes from the first file."""
-    first = _first_shape(path, names, size)
+    first, meter = _first_shape(path, names, size), Meter()
+    check_set((len(names), 3, *first), str(path))
     result = torch.empty((len(names), 3, *first), dtype=torch.uint8)
     into = result.numpy()
     shapes: list[tuple[int, ...]] = [()] * len(names)
 
     def one(number: int) -> None:
-        values = _pixels(path, names[number], size)
+        values = _pixels(path, names[number], size, meter)
         shapes[number] = values.shape
         if values.shape[1:] == first:
             into[number] = values  # a grey image fills all three channels

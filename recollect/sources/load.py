@@ -9,6 +9,7 @@ import torch
 
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.names import printable
 from recollect.sources.address import Address, parse
 from recollect.sources.base import SOURCES, Catalogue, Progress, quiet
 from recollect.sources.cache import cache_folder
@@ -50,8 +51,8 @@ def location_of(address: Address) -> Path:
 def read(catalogue: Catalogue, positions: np.ndarray, address: Address, progress: Progress | None = None) -> Images:
     """Read the images at these positions; 8-bit ones stay 8-bit."""
     values = catalogue.read(positions, progress or quiet)
-    size, name = address.size, str(address)
-    ids = [catalogue.ids[position] for position in positions]
+    size, name = address.size, printable(str(address))
+    ids = [printable(catalogue.ids[position]) for position in positions]
     try:
         if size is not None and tuple(values.shape[2:]) != (size, size):
             values = torch.from_numpy(to_squares(values.numpy(), size))

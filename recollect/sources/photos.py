@@ -7,6 +7,7 @@ scikit-image's own functions would download what is missing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import ceil
@@ -56,9 +57,26 @@ class Region:
         variance = (area * squares - total**2).sum(axis=0) / (3 * area**2)  # whole numbers up to here: exact
         return np.argwhere(variance >= _FLAT**2) * step
 
-    def square(self, top: int, left: int, size: int) -> tuple[int, int, int]:
-        """Return left, top and side of a crop in pixels of the photograph."""
-        return self.left + left * self.factor, top * self.factor, size * self.factor
+
+@dataclass(frozen=True)
+class Crop:
+    """One square of a region."""
+
+    region: Region
+    top: int
+    left: int
+    size: int
+
+    @property
+    def id(self) -> str:
+        """The photograph with left, top and side of the square in its pixels."""
+        region = self.region
+        x, y, side = region.left + self.left * region.factor, self.top * region.factor, self.size * region.factor
+        return f"{region.photograph}/x{x}y{y}s{side}"
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.region.values[:, self.top : self.top + self.size, self.left : self.left + self.size]
 
 
 def window_sums(values: np.ndarray, size: int, step: int) -> np.ndarray:
@@ -76,19 +94,19 @@ def list_images(_path: Path, address: Address) -> Catalogue:
     size = address.size or 32
     if not SMALLEST <= size <= LARGEST:
         raise InputError(f"photos come in sizes from {SMALLEST} to {LARGEST}, got size={size}.")
-    regions = [region for name in PHOTOGRAPHS for region in _regions(name, size)]
-    crops = [(number, top, left) for number, r in enumerate(regions) for top, left in r.corners(size).tolist()]
+    crops = list(_crops(size))
     return Catalogue(
-        ids=[_id(regions[number], top, left, size) for number, top, left in crops],
-        read=lambda positions, progress: _read(regions, [crops[p] for p in positions], size, progress),
-        labels=[regions[number].photograph for number, _, _ in crops],
-        parts=[regions[number].part for number, _, _ in crops],
+        ids=[crop.id for crop in crops],
+        read=lambda positions, progress: _read([crops[position] for position in positions], size, progress),
+        labels=[crop.region.photograph for crop in crops],
+        parts=[crop.region.part for crop in crops],
     )
 
 
-def _id(region: Region, top: int, left: int, size: int) -> str:
-    x, y, side = region.square(top, left, size)
-    return f"{region.photograph}/x{x}y{y}s{side}"
+def _crops(size: int) -> Iterator[Crop]:
+    for name in PHOTOGRAPHS:
+        for region in _regions(name, size):
+            yield from (Crop(region, top, left, size) for top, left in region.corners(size).tolist())
 
 
 def _regions(name: str, size: int) -> list[Region]:
@@ -132,10 +150,10 @@ def photograph(name: str) -> np.ndarray:
     return decode(file, name)
 
 
-def _read(regions: list[Region], crops: list[tuple[int, int, int]], size: int, progress: Progress) -> Tensor:
+def _read(crops: list[Crop], size: int, progress: Progress) -> Tensor:
     result = np.empty((len(crops), 3, size, size), np.uint8)
-    for row, (number, top, left) in enumerate(crops):
-        result[row] = regions[number].values[:, top : top + size, left : left + size]
+    for row, crop in enumerate(crops):
+        result[row] = crop.values
     progress(len(crops), len(crops))
     return torch.from_numpy(result)
 

@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 
 from recollect.errors import InputError
+from recollect.pickles import check_work
 
 
 def load(data: bytes, name: str) -> Any:
     """Return the content of a pickle, arrays included; `name` is for the error."""
     try:
+        check_work(data, name)
         return _Strict(data).content()
+    except InputError:
+        raise
     except _Refused as error:
         raise InputError(f"{name} is refused: {error}. Nothing of it was run.") from None
     except Exception as error:  # a broken pickle can fail in any operation
-        raise InputError(f"{name} is not a readable pickle ({type(error).__name__}: {error}).") from None
+        raise InputError(f"{name} is not a readable pickle ({type(error).__name__}: {str(error)[:200]}).") from None
 
 
 class _Refused(Exception):
@@ -35,7 +39,7 @@ class _Strict(pickle._Unpickler):  # type: ignore[name-defined, misc, unused-ign
     def __init__(self, data: bytes) -> None:
         super().__init__(BytesIO(data), encoding="bytes")
         self.array_class: Any
-        self.array_class, self.admitted = _stand_ins()
+        self.array_class, self.admitted = _stand_ins(len(data))
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -44,17 +48,19 @@ class _Strict(pickle._Unpickler):  # type: ignore[name-defined, misc, unused-ign
             raise _Refused(f"it asks for {module}.{name}, and only arrays and plain containers are admitted") from None
 
     def content(self) -> Any:
-        return self._built(self.load())
+        """Replace stand-ins by arrays where a batch has them: at the top, or in a dict at the top."""
+        loaded = self.load()
+        if isinstance(loaded, dict):
+            return {key: self._built(item) for key, item in loaded.items()}
+        return self._built(loaded)
 
     def _built(self, value: Any) -> Any:
-        """Replace stand-ins by arrays where a batch has them: at the top or in a dict."""
-        if isinstance(value, dict):
-            return {key: self._built(item) for key, item in value.items()}
         return _array(value.state) if isinstance(value, self.array_class) else value
 
 
-def _stand_ins() -> tuple[type, dict[tuple[str, str], Any]]:
-    """Make new stand-ins for every pickle: a pickle can write to what it is given."""
+def _stand_ins(most_bytes: int) -> tuple[type, dict[tuple[str, str], Any]]:
+    """Make new stand-ins for every pickle, which can write to what it is given; `most_bytes` is its own length."""
+    encoded = 0
 
     class Kind:
         code: Any = None
@@ -80,7 +86,12 @@ def _stand_ins() -> tuple[type, dict[tuple[str, str], Any]]:
         return array
 
     def encode(text: str, _: Any = None) -> bytes:
-        return text.encode("latin1")  # how Python 3 writes bytes for Python 2
+        """Decode bytes as Python 3 writes them for Python 2; one text that is used many times could fill the memory."""
+        nonlocal encoded
+        encoded += len(text)
+        if encoded > most_bytes:
+            raise _Refused("it holds more bytes than the file itself")
+        return text.encode("latin1")
 
     admitted: dict[tuple[str, str], Any] = {("numpy", "ndarray"): Array, ("numpy", "dtype"): Kind}
     for core in ("numpy.core", "numpy._core"):
@@ -92,6 +103,8 @@ def _stand_ins() -> tuple[type, dict[tuple[str, str], Any]]:
 
 def _array(state: Any) -> np.ndarray:
     shape, kind, columns_first, raw = state
-    if kind.code not in (b"u1", "u1") or not isinstance(raw, (bytes, bytearray)):
-        raise _Refused(f"it holds an array of kind {kind.code!r}, and only bytes ('u1') are expected")
+    code = kind.code
+    if code not in (b"u1", "u1") or not isinstance(raw, (bytes, bytearray)):
+        named = repr(code[:20]) if isinstance(code, (str, bytes)) else f"a {type(code).__name__}"
+        raise _Refused(f"it holds an array of kind {named}, and only bytes ('u1') are expected")
     return np.frombuffer(raw, np.uint8).reshape(shape, order="F" if columns_first else "C")

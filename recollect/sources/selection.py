@@ -72,7 +72,9 @@ def _all(drawable: np.ndarray, address: Address) -> np.ndarray:
 
 
 def _rank(drawable: np.ndarray, catalogue: Catalogue, address: Address) -> _Ranked:
-    labels = np.zeros(len(drawable)) if catalogue.labels is None else np.asarray(catalogue.labels)[drawable]
+    labels = np.zeros(len(drawable))
+    if catalogue.labels is not None:
+        labels = np.asarray(catalogue.labels)[drawable]
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     keys = seeded_keys([catalogue.ids[p] for p in drawable], address.seed)
     order = np.lexsort((keys, classes))
@@ -85,20 +87,27 @@ def _rank(drawable: np.ndarray, catalogue: Catalogue, address: Address) -> _Rank
 def _of_all(ranked: _Ranked, catalogue: Catalogue, address: Address) -> np.ndarray:
     """Draw `count` images: every class in proportion, or every class alike where the source keeps two parts."""
     count, whole = address.count or 0, len(ranked.positions)
-    room = whole if ranked.from_front else whole // 2
+    room, why = whole, ""
+    if not ranked.from_front:
+        room, why = whole // 2, f", so that train can have as many of the {whole}"
     if count > room:
-        why = "" if ranked.from_front else f", so that train can have as many of the {whole}"
         raise InputError(f"{address} asks for {count} images; it can have {room} at most{why}. Ask for fewer.")
-    # The half makes the order read the same from both ends: front and back hold the classes in the same shares.
-    share = ranked.ranks if catalogue.parts is not None else (ranked.ranks + 0.5) / ranked.sizes
+    share = ranked.ranks
+    if catalogue.parts is None:
+        # The half makes the order read the same from both ends: front and back hold the classes in the same shares.
+        share = (ranked.ranks + 0.5) / ranked.sizes
     order = ranked.positions[np.lexsort((ranked.keys, share))]
-    return order[:count] if ranked.from_front else order[::-1][:count]
+    if not ranked.from_front:
+        order = order[::-1]
+    return order[:count]
 
 
 def _of_each_class(ranked: _Ranked, catalogue: Catalogue, address: Address) -> np.ndarray:
     """Draw the same number of every class, one of each in turn."""
     number = address.per_class or 0
-    room = ranked.sizes if ranked.from_front else ranked.sizes // 2
+    room, rank = ranked.sizes, ranked.ranks
+    if not ranked.from_front:
+        room, rank = ranked.sizes // 2, ranked.sizes - 1 - ranked.ranks
     if number > room.min():
         least = int(np.argmin(room))
         label = np.asarray(catalogue.labels)[ranked.positions[least]]
@@ -107,6 +116,5 @@ def _of_each_class(ranked: _Ranked, catalogue: Catalogue, address: Address) -> n
             f"{address} asks for {number} of each class, but class {label} has {ranked.sizes[least]}{why}. "
             "Ask for fewer."
         )
-    rank = ranked.ranks if ranked.from_front else ranked.sizes - 1 - ranked.ranks
     order = np.lexsort((ranked.classes, rank))
     return ranked.positions[order[: number * len(np.unique(ranked.classes))]]

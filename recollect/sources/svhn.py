@@ -11,6 +11,7 @@ from torch import Tensor
 from recollect.errors import InputError
 from recollect.sources.address import Address
 from recollect.sources.base import Archive, Catalogue, Progress, Source
+from recollect.sources.mat import check_mat
 
 TRAIN = "train_32x32.mat"
 _SERVER = "http://ufldl.stanford.edu/housenumbers"
@@ -53,6 +54,7 @@ def _load(path: Path) -> tuple[np.ndarray, np.ndarray]:
             "or save the images as a .npy where it is installed and use array:PATH."
         ) from None
     try:
+        check_mat(path)
         shapes = {name: (shape, kind) for name, shape, kind in scipy.io.whosmat(path)}
         _check(path, shapes)  # from the header, before the content is given memory
         content = scipy.io.loadmat(path, variable_names=("X", "y"))
@@ -61,7 +63,7 @@ def _load(path: Path) -> tuple[np.ndarray, np.ndarray]:
     except Exception as error:  # scipy's reader raises many kinds on a broken file
         raise InputError(f"{path} is not a readable MATLAB file ({type(error).__name__}: {error}).") from None
     digits = content["y"].ravel()
-    if np.iscomplexobj(digits) or not np.isin(digits, np.arange(11)).all():
+    if not np.isin(digits, np.arange(11)).all():
         raise InputError(f"{path} is no SVHN file: its y holds something other than the digits 1 to 10.")
     return content["X"], digits.astype(np.int64) % 10  # the file writes 10 for the digit 0
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.archives import BrokenZip, open_zip
 from recollect.errors import InputError
 from recollect.sources.address import Address
 from recollect.sources.base import Archive, Catalogue, Progress, Source
@@ -61,11 +62,10 @@ def _folder_names(path: Path) -> list[str]:
 @contextmanager
 def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        with open_zip(path) as archive:
+            yield archive
+    except BrokenZip as error:
         raise InputError(f"{path} is not a readable zip file ({error}); fetch it again.") from None
-    with closing(archive):
-        yield archive
 
 
 def _read(path: Path, names: list[str], positions: np.ndarray, progress: Progress) -> Tensor:

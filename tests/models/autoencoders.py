@@ -117,6 +117,8 @@ class Shuffled(nn.Module):
 class Decisions(nn.Module):
     """Loops, conditions, asserts with quotes and line breaks, dictionaries, and grad mode."""
 
+    mean: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.ModuleDict({"first": nn.Conv2d(3, 3, 1), "second": nn.Conv2d(3, 3, 1)})
@@ -172,6 +174,8 @@ class Recurrent(nn.Module):
 
 class Masked(nn.Module):
     """A masked autoencoder's gather and scatter, with a mask that does not change."""
+
+    kept: Tensor
 
     def __init__(self) -> None:
         super().__init__()

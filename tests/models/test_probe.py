@@ -10,18 +10,6 @@ from recollect import Images, InputError
 from recollect.models import open_model, probe_model
 from tests.models.making import images, tiny
 
-IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
-
-
-def fitted(low: float, high: float, squash: bool = False) -> Any:
-    """A model that knows its images by heart, in its own range alone: outside it clips, as a trained one does."""
-
-    def model(x: Tensor) -> Tensor:
-        kept = x.clamp(low + (high - low) * 0.01, high - (high - low) * 0.01)
-        return (kept - low) / (high - low) if squash else kept.where((kept - x).abs() < (high - low) * 0.05, -kept)
-
-    return model
-
 
 def test_a_good_model_passes() -> None:
     found = probe_model(lambda x: x * 0.99, Images(images(40)))
@@ -73,54 +61,6 @@ def test_a_model_of_one_image_at_a_time() -> None:
     with pytest.raises(InputError, match="--batch 1"):
         probe_model(single, images())
     assert probe_model(open_model(single, batch=1), images()).mse == 0
-
-
-@pytest.mark.parametrize(("low", "high", "words"), [(-1, 1, "--input-range -1,1"), (0, 255, "--input-range 0,255")])
-def test_a_wrong_range_is_told_with_the_one_that_fits(low: float, high: float, words: str) -> None:
-    model = fitted(low, high)
-    with pytest.raises(InputError, match=f"range of values looks wrong.*{words}"):
-        probe_model(open_model(lambda x: model(x) if high > 1 else model(x).where(x.amin() < 0, 1 - x)), images())
-    assert probe_model(open_model(model, input_range=(low, high)), images()).mse < 2e-3
-
-
-def test_a_range_that_was_set_though_none_was_needed() -> None:
-    with pytest.raises(InputError, match="--input-range 0,1"):
-        probe_model(open_model(fitted(0, 1), input_range="-1,1"), images())
-
-
-def test_an_output_range_of_its_own() -> None:
-    model = fitted(-1, 1, squash=True)
-    with pytest.raises(InputError, match=r"--input-range -1,1.*--output-range 0,1"):
-        probe_model(open_model(model, input_range="-1,1"), images())
-    assert probe_model(open_model(model, input_range="-1,1", output_range="0,1"), images()).mse < 2e-3
-
-
-def test_an_output_in_grey_levels_is_told() -> None:
-    model = fitted(0, 1)
-    with pytest.raises(InputError, match="--output-range 0,255"):
-        probe_model(lambda x: 255 * model(x), images())
-
-
-def test_no_range_is_advised_that_would_not_help() -> None:
-    def noise(x: Tensor) -> Tensor:
-        return 100 * torch.sin(1e4 * x)
-
-    assert probe_model(noise, images()).mse > 1
-
-
-def test_normalised_input_is_recognised() -> None:
-    def model(x: Tensor) -> Tensor:
-        """Knows ImageNet's normalisation, and gives pixels back."""
-        mean, std = (torch.tensor(IMAGENET[k]).view(1, 3, 1, 1) for k in ("mean", "std"))
-        return x * std + mean
-
-    with pytest.raises(InputError, match=r"--mean 0.485,0.456,0.406.*--std 0.229.*--output-range 0,1"):
-        probe_model(open_model(model), images())
-    assert probe_model(open_model(model, **IMAGENET, output_range="0,1"), images()).mse < 1e-6
-
-
-def test_an_untrained_model_is_not_blamed_on_its_range() -> None:
-    assert probe_model(tiny(), images()).mse > 1e-2
 
 
 def test_colour_images_for_a_grey_model() -> None:

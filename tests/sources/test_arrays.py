@@ -1,4 +1,5 @@
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,3 +143,10 @@ def test_without_safetensors_it_says_so(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_black_image_is_no_mistake(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((2, 1, 4, 4), np.uint8))
     assert float(load(f"array:{tmp_path / 'a.npy'}").pixels.max()) == 0
+
+
+def test_an_entry_of_a_npz_that_is_no_array_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "images.npz", "w") as archive:
+        archive.writestr("images", b"not an array")
+    with pytest.raises(InputError, match="cannot be read"):
+        load(tmp_path / "images.npz")

@@ -3,6 +3,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,6 +38,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         self.send_response(200)
+        if "endless" in self.path:
+            self.end_headers()
+            with suppress(OSError):  # until the other side closes the connection
+                while True:
+                    self.wfile.write(CONTENT)
+            return
         self.send_header("Content-Length", str(len(CONTENT)))
         self.end_headers()
         if "truncated" in self.path:
@@ -94,6 +101,7 @@ def test_progress_goes_up_to_the_whole(server: Server, tmp_path: Path) -> None:
         ("changed.bin", "is not the official file: its md5 is not"),
         ("truncated.bin", "could not be downloaded whole"),
         ("missing.bin", "answered 404 Not Found"),
+        ("endless.bin", "sent more than 4,000,000 bytes"),
     ],
 )
 def test_what_goes_wrong_is_said_and_nothing_is_left(server: Server, tmp_path: Path, name: str, sentence: str) -> None:

@@ -1,6 +1,7 @@
 import re
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.sources.conftest import eight_bit
 pytest.importorskip("skimage", reason="scikit-image, which brings the photographs, is not installed")
 
 
+@cache
 def listed(size: int) -> Catalogue:
     return photos.list_images(Path(), Address("photos", size=size))
 
@@ -123,7 +125,6 @@ def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a download was tried")
 
-    monkeypatch.setattr("pooch.retrieve", refuse)
     monkeypatch.setattr("socket.socket.connect", refuse)
     load("photos?count=1")
 

@@ -4,10 +4,14 @@ import struct
 import tracemalloc
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recollect.errors import InputError
 from recollect.sources.safe_pickle import load
@@ -18,7 +22,7 @@ Values = Callable[..., np.ndarray]
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_arrays_and_plain_containers_of_every_protocol_are_read(values: Values, protocol: int) -> None:
-    content = {"data": values(4, 6), "labels": [1, 2], "names": ("a", b"b", None, 1.5, {3: [True]})}
+    content: dict[str, Any] = {"data": values(4, 6), "labels": [1, 2], "names": ("a", b"b", None, 1.5, {3: [True]})}
     loaded = load(pickle.dumps(content, protocol), "file")
     assert np.array_equal(loaded.pop("data"), content.pop("data"))
     assert loaded == content
@@ -117,3 +121,12 @@ def test_every_truncation_is_refused(values: Values) -> None:
     for keep in range(len(whole) - 1):
         with pytest.raises(InputError, match=r"^file is"):
             load(whole[:keep], "file")
+
+
+@given(st.data())
+def test_changed_pickles_are_read_or_refused(data: st.DataObject) -> None:
+    content = bytearray(python2_batch(np.zeros((2, 8), np.uint8), [1, 2]))
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(InputError):
+        load(bytes(content), "file")

@@ -68,9 +68,9 @@ def test_ten_is_the_digit_zero(mat: Callable[..., tuple[Path, np.ndarray]]) -> N
         ({"X": np.zeros((28, 28, 1, 2), np.uint8), "y": np.ones((2, 1))}, r"shape \(28, 28, 1, 2\)"),
         ({"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.ones((3, 1))}, "y with 2 digits"),
         ({"X": np.zeros((32, 32, 3, 2), np.uint8)}, "y with 2 digits"),
-        ({"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.array([["a"], ["b"]], object)}, "y with 2 digits"),
+        ({"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.array([["a"], ["b"]], object)}, "other than plain arrays"),
         ({"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.full((2, 1), np.nan)}, "other than the digits"),
-        ({"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.full((2, 1), 1j)}, "other than the digits"),
+        ({"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.full((2, 1), 1j)}, "other than plain arrays"),
     ],
 )
 def test_other_matlab_files_are_refused(tmp_path: Path, content: dict[str, np.ndarray], sentence: str) -> None:

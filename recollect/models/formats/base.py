@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,11 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from recollect.archives import BrokenZip, open_zip
 from recollect.errors import InputError
+from recollect.limits import MODEL_LISTING
 from recollect.registry import Registry
-
-# What zipfile raises for a damaged archive; most of these are undocumented.
-BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, ValueError, OSError)
 
 
 @dataclass(frozen=True)
@@ -29,6 +25,7 @@ class ModelReference:
     device: torch.device | str | None = None
     weights: str | Path | None = None
     weights_key: str | None = None
+    label: int | None = None  # the class of a class-conditional diffusion model
 
     @cached_property
     def path(self) -> Path:
@@ -52,9 +49,9 @@ class ModelReference:
         if self.start[:2] != b"PK":
             return frozenset()
         try:
-            with zipfile.ZipFile(self.path) as archive:
+            with open_zip(self.path, MODEL_LISTING) as archive:
                 return frozenset(name.partition("/")[2] or name for name in archive.namelist())
-        except BROKEN_ZIP as error:
+        except BrokenZip as error:
             raise InputError(f"{self.path} cannot be read: {error}.") from None
 
 
@@ -69,6 +66,7 @@ class ModelFormat:
     open: Callable[[ModelReference], Callable[..., Any]]
     suffixes: tuple[str, ...] = ()  # files that end so are of this format, if no format recognises their content
     takes_weights: bool = False  # a file of weights may be given beside it
+    takes_label: bool = False  # a class may be stated
     read_weights: Callable[[ModelReference], Mapping[str, Tensor]] | None = None  # for a factory's network
     files_beside: Callable[[Path], Iterable[Path]] = lambda _path: ()  # further files that a model is made of
     listed: bool = True  # in help; False for what is recognised only to be refused

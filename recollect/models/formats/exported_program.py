@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from recollect.archives import check_torch_archive
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError
+from recollect.limits import MODEL_PROGRAM
 from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.refusals import Refused, unsafe_program
 from recollect.models.safety.exported_checks import checked
@@ -50,12 +55,13 @@ class ExportedModel(nn.Module):
 
 def open_exported(path: Path, device: torch.device | str) -> ExportedModel:
     """Open the model of a .pt2 archive."""
-    data = path.read_bytes()
     try:
-        copy = clean_copy(data)
+        check_torch_archive(path)
+        copy = clean_copy(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.export.load(copy)
+            with _raising_logged_errors():
+                program = torch.export.load(copy)
             if torch.device(device).type != "cpu":
                 from torch.export.passes import move_to_device_pass
 
@@ -63,15 +69,36 @@ def open_exported(path: Path, device: torch.device | str) -> ExportedModel:
             return ExportedModel(program)
     except Refused as error:
         raise unsafe_program(path, str(error), WAY_ROUND) from None
+    except InputError as error:  # beyond a limit
+        raise InputError(f"{path} is refused. {error} Nothing of it was run.") from None
     except Exception as error:  # torch raises asserts, key errors and its own kinds for what it cannot read
         raise InputError(
             f"{path} cannot be opened as an exported program ({type(error).__name__}: {first_line(error)}). {WAY_ROUND}"
         ) from None
 
 
-def clean_copy(data: bytes) -> BytesIO:
+@contextmanager
+def _raising_logged_errors() -> Iterator[None]:
+    """Raise the error that torch logs with its traceback; the one that it raises then does not say what is wrong."""
+    logger, errors = logging.getLogger("torch.export"), list[BaseException]()
+
+    def keep_error(record: logging.LogRecord) -> bool:
+        if record.exc_info and record.exc_info[1]:
+            errors.append(record.exc_info[1])
+        return False
+
+    logger.addFilter(keep_error)
+    try:
+        yield
+    except Exception as error:
+        raise next(iter(errors), error) from None
+    finally:
+        logger.removeFilter(keep_error)
+
+
+def clean_copy(path: Path) -> BytesIO:
     """Copy an archive: its checked program and its tensors, without pickles, compiled code and extra files."""
-    reader = torch._C.PyTorchFileReader(BytesIO(data))
+    reader = torch._C.PyTorchFileReader(str(path))
     names = set(reader.get_all_records())
     _check_layout(names)
     copy = BytesIO()
@@ -82,11 +109,11 @@ def clean_copy(data: bytes) -> BytesIO:
         writer.write_record(name, content, len(content))
 
     for folder, (listing, prefix) in PAYLOADS.items():
-        config = json.loads(reader.get_record(folder + listing))
+        config = _program(reader.get_record(folder + listing))
         for file in _payload_files(config, prefix):
             write(folder + file, reader.get_record(folder + file))
         write(folder + listing, json.dumps(checked(config)).encode())
-    write(PROGRAM, json.dumps(checked(json.loads(reader.get_record(PROGRAM)))).encode())
+    write(PROGRAM, json.dumps(checked(_program(reader.get_record(PROGRAM)))).encode())
     write(INPUTS, b"")
     for name in AS_THEY_ARE:
         if name in names:
@@ -94,6 +121,11 @@ def clean_copy(data: bytes) -> BytesIO:
     writer.write_end_of_file()
     copy.seek(0)
     return copy
+
+
+def _program(content: bytes) -> Any:
+    MODEL_PROGRAM.check(len(content), f"It holds a program of {len(content):,} bytes.")
+    return json.loads(content)
 
 
 def _check_layout(names: set[str]) -> None:

@@ -47,7 +47,7 @@ def open_onnx(path: Path, device: torch.device | str | None) -> OnnxModel:
     except ImportError:
         raise InputError(f"Opening {path} needs onnxruntime: run pip install 'recollect[onnx]'.") from None
     settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 3  # errors alone: they are raised as exceptions
+    settings.log_severity_level = 4  # errors are raised as exceptions, and the log would print what a file says
     settings.intra_op_num_threads = torch.get_num_threads()
     try:
         session = onnxruntime.InferenceSession(str(path), settings, providers=_providers(onnxruntime, device))

@@ -37,6 +37,8 @@ def open_torchscript(path: Path, device: torch.device | str) -> nn.Module:
             return load_checked(clean_copy(path), device).eval()
     except Refused as error:
         raise unsafe_program(path, str(error), WAY_ROUND) from None
+    except InputError as error:  # beyond a limit
+        raise InputError(f"{path} is refused. {error} Nothing of it was run.") from None
     except Exception as error:  # torch raises several kinds for what it cannot read
         raise InputError(f"{path} cannot be opened as TorchScript: {first_line(error)}") from None
 

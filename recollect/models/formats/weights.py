@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
+from recollect.archives import check_torch_archive
 from recollect.errors import InputError
 from recollect.models.formats.base import ModelFormat, ModelReference, find_format
 from recollect.models.refusals import needs_pickle, weights_alone
@@ -30,14 +31,20 @@ def load_weights(network: nn.Module, path: Path, key: str | None) -> None:
     """Put the weights of a file into a network; every name has to fit."""
     weights = read_weights(path, key)
     for prefix in _PREFIXES:
-        own = any(name.startswith(prefix) for name in network.state_dict())
-        if weights and not own and all(name.startswith(prefix) for name in weights):
-            weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
+        weights = _without_prefix(prefix, weights, network)
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
         text = "; ".join(line.strip() for line in str(error).splitlines()[1:4]) or first_line(error)
         raise InputError(f"The weights in {path} do not fit {type(network).__name__}: {text[:500]}") from None
+
+
+def _without_prefix(prefix: str, weights: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
+    """Strip a prefix that all weights have, unless the network's own names begin with it."""
+    own = any(name.startswith(prefix) for name in network.state_dict())
+    if own or not all(name.startswith(prefix) for name in weights):
+        return weights
+    return {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
 
 
 def read_weights(path: Path, key: str | None = None) -> dict[str, Tensor]:
@@ -72,8 +79,11 @@ def refuse_weights_alone(model: ModelReference) -> NoReturn:
 def load_strictly(path: Path) -> Any:
     """Load what torch.save wrote, if that is containers and tensors alone."""
     try:
+        check_torch_archive(path)
         names = _names_in_pickle(torch._C.PyTorchFileReader(str(path)).get_record("data.pkl"))
-    except (RuntimeError, ValueError) as error:
+    except InputError as error:  # beyond a limit
+        raise InputError(f"{path} is refused. {error} Nothing of it was run.") from None
+    except (RuntimeError, ValueError, IndexError) as error:
         raise InputError(f"{path} cannot be read: {first_line(error)}") from None
     refused = sorted(name.replace(" ", ".") for name in names if not _ADMITTED.fullmatch(name))
     if refused:

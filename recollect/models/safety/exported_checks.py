@@ -30,6 +30,11 @@ FUNCTIONS = {"Symbol", "Integer", "Rational", "Float", "Add", "Mul", "Pow", "Max
 FUNCTIONS |= {"Gt", "Ge", "FloorDiv", "CleanDiv", "CeilDiv", "Mod", "PythonMod", "ModularIndexing", "IntTrueDiv"}
 FUNCTIONS |= {"FloatTrueDiv", "ToFloat", "TruncToInt", "FloorToInt", "CeilToInt", "PowByNatural", "Identity"}
 SYMBOL = re.compile(r"[a-z]{1,5}\d+", re.ASCII)  # s77, u0
+POWERS = {"Pow", "PowByNatural"}
+OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
+EXPONENT = re.compile(r"-?[0-2]|Integer\(-?[0-2]\)")  # of a power
+SYMBOLS, MOST_SYMBOLS = re.compile(r"\b[a-z]{1,5}\d+", re.ASCII), 6  # torch simplifies shapes; more takes minutes
+LARGEST = 2**64  # no tensor has more elements
 CONTAINERS = {None, "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict"}
 
 
@@ -75,10 +80,16 @@ def check_operator(target: str) -> None:
     """Refuse an operator that is not on the list of those that only compute."""
     if target in OTHER_OPERATORS:
         return
-    found = ATEN.fullmatch(target)
-    packet = getattr(torch.ops.aten, found[1], None) if found and found[1] in TENSOR_OPERATORS else None
-    if found is None or not isinstance(packet, torch._ops.OpOverloadPacket) or found[2] not in packet.overloads():
+    operator = ATEN.fullmatch(target)
+    if operator is None or not _is_listed(name=operator[1], overload=operator[2]):
         raise Refused(f"it uses {target[:80]!r}, which is not on the list of operators that only compute")
+
+
+def _is_listed(name: str, overload: str) -> bool:
+    if name not in TENSOR_OPERATORS:
+        return False
+    packet = getattr(torch.ops.aten, name, None)
+    return isinstance(packet, torch._ops.OpOverloadPacket) and overload in packet.overloads()
 
 
 def check_expression(text: str) -> None:
@@ -89,11 +100,13 @@ def check_expression(text: str) -> None:
         raise Refused(f"the shape {text[:60]!r} is no expression") from None
     if len(text) > 2000 or not _is_arithmetic(tree.body):
         raise Refused(f"the shape {text[:60]!r} is more than arithmetic")
+    if len(SYMBOLS.findall(text)) > MOST_SYMBOLS:
+        raise Refused(f"the shape {text[:60]!r} uses more than {MOST_SYMBOLS} sizes")
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
-        return _is_arithmetic(node.left) and _is_arithmetic(node.right)
+        return _is_operation(node)
     if isinstance(node, ast.UnaryOp):
         return _is_arithmetic(node.operand)
     if isinstance(node, ast.Compare):
@@ -101,10 +114,34 @@ def _is_arithmetic(node: ast.expr) -> bool:
     if isinstance(node, ast.Name):
         return bool(SYMBOL.fullmatch(node.id))
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float | bool)
+        return isinstance(node.value, int | float | bool) and abs(node.value) < LARGEST
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-        return _has_plain_arguments(node, is_symbol=node.func.id == "Symbol")
+        return _is_call(node, node.func.id)
     return False
+
+
+def _is_call(node: ast.Call, name: str) -> bool:
+    if name in POWERS:
+        return _is_small_power(node.args) and not node.keywords
+    return _has_plain_arguments(node, is_symbol=name == "Symbol")
+
+
+def _is_operation(node: ast.BinOp) -> bool:
+    if isinstance(node.op, ast.Pow):
+        return _is_small_power([node.left, node.right])
+    return isinstance(node.op, OPERATIONS) and _is_arithmetic(node.left) and _is_arithmetic(node.right)
+
+
+def _is_small_power(arguments: list[ast.expr]) -> bool:
+    """Accept s0**2; a power of powers, or one with a large exponent, has more digits than memory has room for."""
+    if len(arguments) != 2 or not EXPONENT.fullmatch(ast.unparse(arguments[1])):
+        return False
+    base = arguments[0]
+    return not any(_is_power(part) for part in ast.walk(base)) and _is_arithmetic(base)
+
+
+def _is_power(node: ast.AST) -> bool:
+    return isinstance(node, ast.Pow) or (isinstance(node, ast.Name) and node.id in POWERS)
 
 
 def _has_plain_arguments(call: ast.Call, *, is_symbol: bool) -> bool:

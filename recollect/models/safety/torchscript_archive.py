@@ -8,14 +8,12 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from recollect.models.formats.base import BROKEN_ZIP
+from recollect.archives import BrokenZip, check_growth, open_zip, read_entry, unpacked_size
+from recollect.limits import MODEL_CODE, MODEL_LISTING
 from recollect.models.refusals import Refused
-from recollect.models.safety.torchscript_grammar import collect_definitions, parse_source, rewrite_source
+from recollect.models.safety.torchscript_grammar import Definitions, collect_definitions, parse_source, rewrite_source
 from recollect.models.safety.torchscript_values import check_values
-from recollect.models.wording import first_line
 
-MOST_GROWTH = 256 * 2**20  # bytes that an archive may unfold to beyond its own size; torch stores tensors unpacked
-MOST_SOURCE = 2 * 2**20  # bytes of code; parsing this much takes seconds, and a large network has a tenth of it
 PICKLES = ("constants", "data")
 SOURCE = re.compile(r"code/(__torch__(?:/[A-Za-z_]\w*)*)\.py", re.ASCII)
 TENSOR = re.compile(r"(constants|data)/\d+", re.ASCII)
@@ -28,12 +26,12 @@ KINDS_OF_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 def clean_copy(path: Path) -> bytes:
     """Copy what a TorchScript model needs to a new archive, or refuse."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_zip(path, MODEL_LISTING) as archive:
             entries = _needed_entries(archive)
-            _check_sizes(entries, path.stat().st_size)
-            contents = {name: archive.read(entry) for name, entry in entries.items()}
-    except BROKEN_ZIP as error:
-        raise Refused(f"it is a broken zip archive ({first_line(error)})") from None
+            _check_sizes(entries, path)
+            contents = {name: read_entry(archive, entry) for name, entry in entries.items()}
+    except BrokenZip as error:
+        raise Refused(f"it is a broken zip archive ({error})") from None
     return _write(_checked(contents))
 
 
@@ -70,31 +68,36 @@ def _module(source: re.Match[str]) -> str:
     return source[1].replace("/", ".")
 
 
-def _check_sizes(entries: Mapping[str, zipfile.ZipInfo], packed: int) -> None:
-    unfolded = sum(entry.file_size for entry in entries.values())
-    if unfolded > packed + MOST_GROWTH:
-        raise Refused(f"its {packed:,} bytes unfold to {unfolded:,}, beyond the limit of {MOST_GROWTH:,} more")
-    source = sum(entry.file_size for name, entry in entries.items() if name.startswith("code/"))
-    if source > MOST_SOURCE:
-        raise Refused(f"it holds {source:,} bytes of code, beyond the limit of {MOST_SOURCE:,}")
+def _check_sizes(entries: Mapping[str, zipfile.ZipInfo], path: Path) -> None:
+    check_growth(entries.values(), path)
+    source = unpacked_size(entry for name, entry in entries.items() if name.startswith("code/"))
+    MODEL_CODE.check(source, f"It holds {source:,} bytes of TorchScript code.")
 
 
 def _checked(contents: dict[str, bytes]) -> dict[str, bytes]:
     """Check every entry, and rewrite the sources."""
+    _check_facts(contents)
+    modules = {name: _module(source) for name in contents if (source := SOURCE.fullmatch(name))}
+    trees = {module: parse_source(contents[name], name) for name, module in modules.items()}
+    definitions = collect_definitions(trees)
+    for pickle in PICKLES:
+        _check_pickle(pickle, contents, definitions)
+    rewritten = {name: rewrite_source(trees[module], definitions, name) for name, module in modules.items()}
+    return contents | rewritten
+
+
+def _check_facts(contents: Mapping[str, bytes]) -> None:
     for name, fact in FACTS.items():
         if name in contents and not fact.fullmatch(contents[name]):
             raise Refused(f"its entry {name!r} is not what torch writes")
-    sources = {name: found for name in contents if (found := SOURCE.fullmatch(name))}
-    trees = {_module(found): parse_source(contents[name], name) for name, found in sources.items()}
-    definitions = collect_definitions(trees)
-    for pickle in PICKLES:
-        if f"{pickle}.pkl" not in contents:
-            raise Refused(f"it has no {pickle}.pkl")
-        prefix = f"{pickle}/"
-        sizes = {name.removeprefix(prefix): len(data) for name, data in contents.items() if name.startswith(prefix)}
-        check_values(contents[f"{pickle}.pkl"], sizes, definitions)
-    rewritten = {name: rewrite_source(trees[_module(found)], definitions, name) for name, found in sources.items()}
-    return contents | rewritten
+
+
+def _check_pickle(pickle: str, contents: Mapping[str, bytes], definitions: Definitions) -> None:
+    if f"{pickle}.pkl" not in contents:
+        raise Refused(f"it has no {pickle}.pkl")
+    prefix = f"{pickle}/"
+    sizes = {name.removeprefix(prefix): len(data) for name, data in contents.items() if name.startswith(prefix)}
+    check_values(contents[f"{pickle}.pkl"], sizes, definitions)
 
 
 def _write(contents: Mapping[str, bytes]) -> bytes:

@@ -196,17 +196,21 @@ class SourceCheck(ast.NodeVisitor):
             _refuse(node, "holds")
         if node.name in RUN_ON_LOADING:
             raise Refused(f"its code has a {node.name}, which runs when the file is loaded")
+        _require(not node.decorator_list and node.name not in FILE_OPERATORS, node, "defines")
+        self.locals = self._visit_arguments(node) | _assigned_names(node)
+        _require(not self.locals & RESERVED, node, "gives a new meaning to a name of torch in")
+        self._visit_all(node.body)
+        self.locals = set()
+
+    def _visit_arguments(self, node: ast.FunctionDef) -> set[str]:
+        """Check the arguments of a function and what it returns; return the arguments' names."""
         given = node.args
-        plain = not (given.posonlyargs or given.vararg or given.kwarg or node.decorator_list)
-        _require(plain and node.name not in FILE_OPERATORS, node, "defines")
+        _require(not (given.posonlyargs or given.vararg or given.kwarg), node, "defines")
         arguments = [*given.args, *given.kwonlyargs]
         self._visit_all([*given.defaults, *(default for default in given.kw_defaults if default is not None)])
         for annotation in [*(argument.annotation for argument in arguments), node.returns]:
             self._type(annotation)
-        self.locals = {argument.arg for argument in arguments} | _assigned_names(node)
-        _require(not self.locals & RESERVED, node, "gives a new meaning to a name of torch in")
-        self._visit_all(node.body)
-        self.locals = set()
+        return {argument.arg for argument in arguments}
 
     # Statements
 

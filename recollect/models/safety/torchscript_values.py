@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from recollect.errors import InputError
 from recollect.models.refusals import Refused
 from recollect.models.safety.torchscript_grammar import Definitions, check_type_text
+from recollect.pickles import check_work
 
 BYTES = {"Double": 8, "Float": 4, "Half": 2, "BFloat16": 2, "Long": 8, "Int": 4, "Short": 2, "Char": 1, "Byte": 1}
 BYTES |= {"Bool": 1, "ComplexFloat": 8, "ComplexDouble": 16}
@@ -57,8 +59,11 @@ def check_values(content: bytes, sizes: Mapping[str, int], definitions: Definiti
     """Refuse a pickle that does more than fill fields; `sizes` are the bytes of the tensors beside it."""
     steps = Steps(sizes, definitions)
     try:
+        check_work(content, "Its list of values")
         for count, (operation, argument, _) in enumerate(pickletools.genops(content)):
             steps.follow(operation.name, argument, count)
+    except InputError:
+        raise
     except (ValueError, IndexError, TypeError, KeyError, AttributeError):
         raise Refused("its values are not stored in the order that torch writes") from None
 

@@ -1,3 +1,4 @@
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,17 @@ def test_an_exported_program_of_a_vae(tmp_path: Path) -> None:
     assert torch.allclose(opened(images()), model(images())[1]["image"], atol=1e-6)
     with pytest.raises(InputError, match=r"of 2 parts"):
         open_model(path)(images())
+
+
+def test_an_archive_without_its_version_is_refused_without_a_traceback(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "m.pt2"
+    with zipfile.ZipFile(export(tiny(), tmp_path / "whole.pt2")) as whole, zipfile.ZipFile(path, "w") as lacking:
+        for name in whole.namelist():
+            if not name.endswith("/archive_version"):
+                lacking.writestr(name, whole.read(name))
+    with pytest.raises(InputError, match="failed locating file archive_version"):
+        open_model(path)
+    assert not [record for record in caplog.records if record.levelname != "DEBUG"]
+    assert "Traceback" not in capfd.readouterr().err

@@ -8,13 +8,10 @@ import torch
 from torch import nn
 
 from recollect.models import open_model, probe_model
-from recollect.models.safety.operators import SCRIPT_OPERATORS, TENSOR_OPERATORS
 from tests.models.autoencoders import AUTOENCODERS
 from tests.models.making import Several, agree, images, script, tiny
 
 # Modes and messages; any other text that an operator takes could be the name of a file.
-TEXT_ARGUMENTS = {"approximate", "rounding_mode", "mode", "pad_mode", "padding", "equation", "norm", "ord", "indexing"}
-TEXT_ARGUMENTS |= {"reduce", "interpolation", "side", "assert_msg", "UPLO", "driver", "p", "padding_side"}
 
 
 def made(name: str) -> nn.Module:
@@ -59,22 +56,6 @@ def test_weights_stay_the_same_and_can_be_moved(tmp_path: Path) -> None:
     weights = original.state_dict()
     assert {name: weights[name].tolist() for name in weights} == {n: t.tolist() for n, t in opened.state_dict().items()}
     assert opened.to(torch.float64).position.dtype == torch.float64
-
-
-def test_listed_operators_take_no_text_but_modes() -> None:
-    for name in sorted(TENSOR_OPERATORS):
-        for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
-            text = {argument.name for argument in schema.arguments if "str" in str(argument.type)}
-            assert text <= TEXT_ARGUMENTS or "Tensor" not in str(schema), schema  # text.split() is no tensor's split
-
-
-def test_listed_operators_are_torchs_own_and_none_reaches_files() -> None:
-    registered = {schema.name for schema in torch._C._jit_get_all_schemas()}
-    unknown = {name for name in SCRIPT_OPERATORS if f"aten::{name}" not in registered}
-    assert not unknown
-    for name in ("save", "from_file", "_print", "chr", "set_", "resize_", "_reshape_alias", "manual_seed", "wait"):
-        assert f"aten::{name}" in registered
-        assert name not in SCRIPT_OPERATORS
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".ts"])

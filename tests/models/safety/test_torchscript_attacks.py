@@ -12,39 +12,31 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
 
 from recollect import InputError
+from recollect.limits import MODEL_CODE, MODEL_GROWTH
 from recollect.models import open_model
 from recollect.models.formats.torchscript import check_compiled
 from recollect.models.refusals import Refused
-from recollect.models.safety.torchscript_archive import MOST_GROWTH, MOST_SOURCE, clean_copy
+from recollect.models.safety.torchscript_archive import clean_copy
 from tests.models.making import images, script, tiny
+from tests.models.safety.attacks import (
+    ACTS,
+    SOURCE,
+    WRITES,
+    before_first_statement,
+    honest_entries,
+    with_line,
+    write,
+)
 
-SOURCE = "archive/code/__torch__.py"
 Change = Callable[[dict[str, bytes]], None]
-
-
-class Scaled(nn.Module):
-    """A model whose code is one source, the first of an archive."""
-
-    __module__ = "__main__"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.full((4,), 0.5))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.weight.mean()
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The entries of an honest file."""
-    path = script(Scaled().eval(), tmp_path_factory.mktemp("honest") / "m.pt")
-    with zipfile.ZipFile(path) as file:
-        entries = {f"archive/{name.partition('/')[2]}": file.read(name) for name in file.namelist()}
-    return {name: content for name, content in entries.items() if not name.endswith(".debug_pkl")}
+    return honest_entries(tmp_path_factory.mktemp("honest"))
 
 
 @pytest.fixture
@@ -53,24 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret").write_bytes(bytes(range(64)))
     return tmp_path
-
-
-def write(entries: dict[str, bytes], path: Path, packing: int = zipfile.ZIP_STORED) -> Path:
-    with zipfile.ZipFile(path, "w", packing) as file:
-        for name, content in entries.items():
-            file.writestr(name, content)
-    return path
-
-
-def with_line(archive: dict[str, bytes], line: str) -> dict[str, bytes]:
-    """The honest file with lines of code before its first statement."""
-    return {**archive, SOURCE: before_first_statement(archive[SOURCE], line)}
-
-
-def before_first_statement(source: bytes, lines: str) -> bytes:
-    at = source.index(b"    weight = self.weight")
-    indented = "".join(f"    {line}\n" for line in lines.split("\n"))
-    return source[:at] + indented.encode() + source[at:]
 
 
 def opened_by_torch(path: Path) -> None:
@@ -86,93 +60,6 @@ def refused(path: Path, folder: Path, match: str | None = None) -> None:
         open_model(path, device="cpu")
     assert str(error.value).isprintable()
     assert {file: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
-
-
-# Each writes the file "mark" when torch opens and calls it.
-WRITES = {
-    "plain": 'torch.save(x, "mark")',
-    "octal": r'getattr(torch, "s\141ve")(x, "mark")',
-    "octal throughout": r'getattr(torch, "\163\141\166\145")(x, "mark")',
-    "joined literals": 'getattr(torch, "sa" "ve")(x, "mark")',
-    "getattr": 'getattr(torch, "save")(x, "mark")',
-    "single quotes": "getattr(torch, 'save')(x, 'mark')",
-    "triple quotes": 'getattr(torch, """save""")(x, """mark""")',
-    "ops": 'ops.aten.save(x, "mark")',
-    "getattr of ops": 'getattr(ops.aten, "save")(x, "mark")',
-    "nested getattr": 'getattr(getattr(ops, "aten"), "save")(x, "mark")',
-    "octal in both": r'getattr(getattr(ops, "\141ten"), "s\141ve")(x, "mark")',
-    "alias of the operator": 'write = torch.save\nwrite(x, "mark")',
-    "alias by getattr": r'write = getattr(torch, "s\141ve")' + '\nwrite(x, "mark")',
-    "alias of torch": 't = torch\nt.save(x, "mark")',
-    "alias of ops": 'o = ops\no.aten.save(x, "mark")',
-    "alias of the namespace": 'a = ops.aten\na.save(x, "mark")',
-    "alias of an alias": 'a = ops\nb = a.aten\nc = b\nc.save(x, "mark")',
-    "spaces": 'torch . save (x, "mark")',
-    "line continuation": 'torch.\\\n    save(x, "mark")',
-    "inside brackets": 'y = [\n      torch.save(x,\n  "mark")]',
-    "keyword": 'torch.save(x, filename="mark")',
-    "in a dictionary": 'y = {"a": torch.save(x, "mark")}',
-    "in a comprehension": 'y = [torch.save(x, "mark") for i in [1]]',
-    "in a loop": 'for i in range(1):\n  torch.save(x, "mark")',
-    "in a condition": 'if True:\n  torch.save(x, "mark")\nelse:\n  pass',
-    "conditional expression": 'torch.save(x, "mark") if True else None',
-    "in an assertion": 'assert torch.save(x, "mark") is None',
-    "in a thread": 'def g():\n  return torch.save(x, "mark")\nf = fork(g)\ntorch.wait(f)',
-    "path built from parts": 'torch.save(x, torch.add("ma", "rk"))',
-    "path by format": 'torch.save(x, torch.format("{}{}", "ma", "rk"))',
-    "a mapped file": 'torch.add_(x, torch.from_file("mark", True, 1))',
-    "a mapped file in octal": r'torch.add_(x, getattr(torch, "from\137file")("mark", True, 1))',
-    "a mapped file by ops": 'torch.add_(x, ops.aten.from_file("mark", True, 1))',
-    "overwriting": 'torch.save(x, "secret")',
-}
-
-# Each reads, prints, calls or names what a model has no need for; torch itself refuses some.
-ACTS = {
-    "reading a file": 'y = torch.from_file("secret", False, 16)',
-    "hexadecimal": r'getattr(torch, "s\x61ve")(x, "mark")',
-    "unicode escape": r'getattr(torch, "s\u0061ve")(x, "mark")',
-    "named character": r'getattr(torch, "s\N{LATIN SMALL LETTER A}ve")(x, "mark")',
-    "concatenation": 'getattr(torch, "sa" + "ve")(x, "mark")',
-    "f-string": 'getattr(torch, f"save")(x, "mark")',
-    "a variable": 'n = "save"\ngetattr(torch, n)(x, "mark")',
-    "a method of a tensor": 'x.save("mark")',
-    "torch.ops": 'torch.ops.aten.save(x, "mark")',
-    "torch.classes": "y = torch.classes.profiler._RecordFunction",
-    "a C++ class": "y = __torch__.torch.classes.profiler._RecordFunction",
-    "a profiler": 'y = ops.profiler._record_function_enter("a")',
-    "torch.hub": 'torch.hub.load("a", "b")',
-    "torch.jit": 'torch.jit.save(x, "mark")',
-    "shared memory": "y = ops.symm_mem.set_signal_pad_size(4)",
-    "another process": 'y = ops._c10d_functional.all_reduce(x, "sum", "0")',
-    "a remote call": 'y = ops.prim.rpc_async("worker", "f")',
-    "quantized": "y = ops.quantized.linear_prepack(x, None)",
-    "a Python operator": "y = ops.prim.PythonOp(x)",
-    "the clock": "y = ops.prim.TimePoint()",
-    "an address": "y = ops.prim.id(self)",
-    "global seed": "torch.manual_seed(1)",
-    "storage without bounds": "y = torch._reshape_alias(x, [1000000], [1])",
-    "replaced storage": "torch.set_(x, x)",
-    "print": r'print("\033[2J")',
-    "print by operator": 'ops.aten._print("hello")',
-    "a control character by number": "y = torch.chr(27)",
-    "an escape in a message": r'ops.prim.RaiseException("\033[2J", "builtins.ValueError")',
-    "a lambda": 'f = lambda y: torch.save(y, "mark")',
-    "open": 'y = open("secret")',
-    "import": 'y = __import__("os")',
-    "eval": 'eval("1")',
-    "builtins": "y = x.__class__.__bases__",
-    "globals": "y = globals()",
-    "an import statement": "import os",
-    "exec of a name": "exec",
-    "a walrus": '(t := torch).save(x, "mark")',
-    "a starred call": "torch.add(*[x, x])",
-    "a decorator": "@torch.save\ndef g():\n  return 1",
-    "a class inside": "class G:\n  pass",
-    "try": "try:\n  pass\nexcept:\n  pass",
-    "shadowing": "torch = ops",
-    "shadowing by a loop": "for torch in range(1):\n  pass",
-    "a dunder getattr": 'y = getattr(self, "__class__.save")',
-}
 
 
 @pytest.mark.parametrize("name", WRITES)
@@ -261,7 +148,7 @@ ARCHIVES: dict[str, Change] = {
     "deep brackets": replaced(FIRST, DEEP),
     "a long chain": replaced(FIRST, CHAIN),
     "many signs": replaced(FIRST, MINUS),
-    "too much code": appended(b"#" * MOST_SOURCE),
+    "too much code": appended(b"#" * MODEL_CODE.default),
     "a pickle of Python": added("archive/data.pkl", pickle.dumps(print, 2)),
     "a C++ object": replaced(b"c__torch__\nScaled\n", b"c__torch__.torch.classes.quantized\nX\n", "archive/data.pkl"),
     "a reference to another process": replaced(
@@ -278,7 +165,7 @@ ARCHIVES: dict[str, Change] = {
     "a list that is filled twice": added("archive/constants.pkl", b"\x80\x02](K\x01e(K\x02e\x85."),
     "an escape in a value": replaced(b"training", b"tra\x1bning", "archive/data.pkl"),
     "constants of another kind": added("archive/constants.pkl", pickle.dumps([b"a"], 4)),
-    "no values": lambda entries: entries.pop("archive/data.pkl") and None,
+    "no values": lambda entries: entries.__delitem__("archive/data.pkl"),
     "another protocol": replaced(b"\x80\x02", b"\x80\x1b", "archive/data.pkl"),
     "a strange version": added("archive/version", b"../../x"),
 }
@@ -355,10 +242,10 @@ def test_a_symbolic_link_is_not_followed(folder: Path, archive: dict[str, bytes]
 def test_archives_that_unfold_to_gigabytes(folder: Path, archive: dict[str, bytes]) -> None:
     path = write(archive, folder / "evil.pt")
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file, file.open("archive/data/1", "w") as entry:
-        for _ in range(MOST_GROWTH // 2**24 + 1):
+        for _ in range(MODEL_GROWTH.default // 2**24 + 1):
             entry.write(bytes(2**24))
     assert path.stat().st_size < 2**20
-    refused(path, folder, "beyond the limit")
+    refused(path, folder, "The limit is")
 
 
 def test_packed_archives_open(folder: Path, archive: dict[str, bytes]) -> None:
