@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ from recollect.devices.precision import apply_checked, check_dtype, evaluation_m
 from recollect.errors import InputError
 
 Autoencoder = Callable[[Tensor], Tensor]
+RADIUS_MARGIN = 1e-3  # a radius this near 1 is not called below or above
+EIGENVALUES = 6  # of largest size, which are sought together: equal sizes would hide one another
+KRYLOV_VECTORS = 48
+RESTARTS = 40  # of Arnoldi's method, each with fewer products than Krylov vectors
+GROWTH_PRODUCTS = 100
 DENSE_LIMIT = 768  # up to this many values the whole Jacobian is computed; above, only its products with vectors
 
 
@@ -24,21 +30,34 @@ def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
     return moved.flatten(1).square().mean(1)
 
 
-def spectral_radius(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> float:
-    """Compute the spectral radius of the Jacobian at one image; below 1 a fixed point is an attractor."""
+@dataclass(frozen=True)
+class SpectralRadius:
+    """The largest size of a Jacobian's eigenvalues, and whether the eigensolver converged to it."""
+
+    value: float  # an estimate where the solver did not converge
+    converged: bool
+
+    @property
+    def below_one(self) -> bool | None:
+        """Whether small disturbances die out; None where this is not known."""
+        if not self.converged or abs(self.value - 1) <= RADIUS_MARGIN:
+            return None
+        return self.value < 1
+
+
+def spectral_radius(
+    f: Autoencoder, image: Tensor, *, tolerance: float = 1e-5, seed: int = 0, dense_limit: int = DENSE_LIMIT
+) -> SpectralRadius:
+    """Compute the spectral radius of the Jacobian at one image; below 1 a fixed point is an attractor.
+
+    Only products with the transpose are taken, whose eigenvalues are the same: they need no forward differentiation,
+    which attention does not have. Above `dense_limit` values their number is bounded.
+    """
     with evaluation_mode(f):
         jacobian = Jacobian(f, image)
-        if jacobian.size <= DENSE_LIMIT:
-            return float(np.abs(np.linalg.eigvals(jacobian.dense())).max())
-        from scipy.sparse.linalg import ArpackError, LinearOperator, eigs
-
-        operator = LinearOperator((jacobian.size,) * 2, matvec=jacobian.times, dtype=np.float64)
-        start = np.random.default_rng(seed).standard_normal(jacobian.size)
-        try:
-            values = eigs(operator, k=1, which="LM", v0=start, tol=tolerance, return_eigenvectors=False)
-        except ArpackError:  # not settled, or a Jacobian of zeros
-            return _power_iteration(jacobian, start)
-        return float(np.abs(values).max())
+        if jacobian.size <= dense_limit:
+            return _dense_radius(jacobian.dense())
+        return _iterative_radius(jacobian, tolerance, seed)
 
 
 @dataclass(frozen=True)
@@ -71,11 +90,13 @@ class ProximalTest:
         )
 
 
-def proximal_test(f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0) -> ProximalTest:
+def proximal_test(
+    f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0, dense_limit: int = DENSE_LIMIT
+) -> ProximalTest:
     """Test whether the Jacobian at one image is symmetric with eigenvalues in [0, 1], like a proximity operator's."""
     with evaluation_mode(f):
         jacobian = Jacobian(f, image)
-        if jacobian.size <= DENSE_LIMIT:
+        if jacobian.size <= dense_limit:
             return _dense_test(jacobian.dense(), tolerance)
         return _iterative_test(jacobian, tolerance, seed)
 
@@ -164,15 +185,46 @@ def _iterative_test(jacobian: Jacobian, tolerance: float, seed: int) -> Proximal
     return ProximalTest(float(np.linalg.norm(forward - backward)) / size, lowest, highest, tolerance, "iterative")
 
 
-def _power_iteration(jacobian: Jacobian, start: np.ndarray, steps: int = 200) -> float:
+def _dense_radius(matrix: np.ndarray) -> SpectralRadius:
+    if not np.isfinite(matrix).all():
+        return SpectralRadius(math.nan, converged=False)
+    return SpectralRadius(float(np.abs(np.linalg.eigvals(matrix)).max()), converged=True)
+
+
+def _iterative_radius(jacobian: Jacobian, tolerance: float, seed: int) -> SpectralRadius:
+    """Run Arnoldi's method with a bounded number of restarts; what it has not settled is said."""
+    from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs
+
+    operator = LinearOperator((jacobian.size,) * 2, matvec=jacobian.transposed_times, dtype=np.float64)
+    start = np.random.default_rng(seed).standard_normal(jacobian.size)
+    first = jacobian.transposed_times(start)
+    if not np.isfinite(first).all():
+        return SpectralRadius(math.nan, converged=False)
+    if not first.any():  # a random vector meets every direction: the Jacobian is zero
+        return SpectralRadius(0.0, converged=True)
+    basis = min(KRYLOV_VECTORS, jacobian.size)
+    try:
+        values = eigs(
+            operator, k=min(EIGENVALUES, basis - 2), ncv=basis, v0=start, tol=tolerance, maxiter=RESTARTS,
+            return_eigenvectors=False,
+        )  # fmt: skip
+    except ArpackNoConvergence as stopped:
+        settled = np.abs(stopped.eigenvalues)
+        return SpectralRadius(max(_growth(jacobian, start), *settled, 0.0), converged=False)
+    except ArpackError:
+        return SpectralRadius(_growth(jacobian, start), converged=False)
+    return SpectralRadius(float(np.abs(values).max()), converged=True)
+
+
+def _growth(jacobian: Jacobian, start: np.ndarray) -> float:
     """Estimate the radius by the growth of a vector over many products, where the eigensolver did not converge."""
     vector = start / np.linalg.norm(start)
     logs = []
-    for _ in range(steps):
-        vector = jacobian.times(vector)
+    for _ in range(GROWTH_PRODUCTS):
+        vector = jacobian.transposed_times(vector)
         size = float(np.linalg.norm(vector))
         if size == 0:
             return 0.0
         logs.append(np.log(size))
         vector = vector / size
-    return float(np.exp(np.mean(logs[steps // 2 :])))
+    return float(np.exp(np.mean(logs[GROWTH_PRODUCTS // 2 :])))

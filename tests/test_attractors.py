@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from recollect import FullyConnected, InputError, TiedTwoLayer, attractors
+from recollect import FullyConnected, InputError, TiedTwoLayer
 from recollect.attractors import (
     Jacobian,
     ProximalTest,
@@ -41,15 +42,12 @@ def point(seed: int = 0, scale: float = 1.0) -> Tensor:
     return torch.from_numpy(scale * np.random.default_rng(seed).standard_normal(SHAPE))
 
 
-@pytest.fixture(params=["dense", "iterative"])
-def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(attractors, "DENSE_LIMIT", 768 if request.param == "dense" else 1)
-    return request.param
+LIMITS = {"dense": 768, "iterative": 1}  # values up to which the whole Jacobian is computed
+each_path = pytest.mark.parametrize("path", LIMITS)
 
 
-def both_ways(f: Callable[[Tensor], Tensor], x: Tensor) -> tuple[ProximalTest, ProximalTest]:
-    matrix = Jacobian(f, x)
-    return attractors._dense_test(matrix.dense(), 1e-4), attractors._iterative_test(matrix, 1e-4, 0)
+def both_ways(f: Callable[[Tensor], Tensor], x: Tensor) -> tuple[ProximalTest, ...]:
+    return tuple(proximal_test(f, x, dense_limit=limit) for limit in LIMITS.values())
 
 
 # Theorem 1
@@ -96,17 +94,21 @@ def test_theorem_1_fails_where_its_conditions_do(
         assert "is no proximity operator" in str(found)
 
 
+@each_path
 def test_untied_weights_are_not_symmetric(path: str) -> None:
     rng = np.random.default_rng(0)
     encoder, decoder = (torch.from_numpy(rng.standard_normal(s) / 40) for s in [(16, SIZE), (SIZE, 16)])
-    found = proximal_test(lambda x: (torch.tanh(x.flatten(1) @ encoder.T) @ decoder.T).view_as(x), point())
+    found = proximal_test(
+        lambda x: (torch.tanh(x.flatten(1) @ encoder.T) @ decoder.T).view_as(x), point(), dense_limit=LIMITS[path]
+    )
     assert found.method == path
     assert not found.symmetric
     assert not found.passed
 
 
+@each_path
 def test_a_rotation_is_not_symmetric_though_its_symmetric_part_is_fine(path: str) -> None:
-    found = proximal_test(lambda x: (x + x.roll(1, -1)) / 2, point())
+    found = proximal_test(lambda x: (x + x.roll(1, -1)) / 2, point(), dense_limit=LIMITS[path])
     assert not found.symmetric
     assert not found.passed
 
@@ -138,10 +140,11 @@ def test_large_images_take_the_iterative_way_and_find_the_null_space(dtype: torc
 @pytest.mark.parametrize(
     ("f", "lowest", "highest"), [(lambda x: x, 1, 1), (lambda x: 0.5 + 0 * x, 0, 0), (lambda x: -x, -1, -1)]
 )
+@each_path
 def test_trivial_maps(path: str, f: Callable, lowest: float, highest: float) -> None:
-    found = proximal_test(f, point())
+    found = proximal_test(f, point(), dense_limit=LIMITS[path])
     assert (found.lowest, found.highest, found.asymmetry) == pytest.approx((lowest, highest, 0), abs=1e-6)
-    assert spectral_radius(f, point()) == pytest.approx(abs(highest), abs=1e-6)
+    assert spectral_radius(f, point(), dense_limit=LIMITS[path]).value == pytest.approx(abs(highest), abs=1e-6)
 
 
 def test_the_verdict_in_words() -> None:
@@ -192,11 +195,65 @@ def test_the_jacobian_of_a_network_is_what_differences_say() -> None:
     assert np.allclose(Jacobian(f, x).times(direction.numpy().ravel()), slope.flatten(), atol=1e-7)
 
 
+@each_path
 def test_the_spectral_radius(path: str) -> None:
     matrix = np.diag(np.linspace(-0.9, 0.5, SIZE))
     matrix[:2, :2] = [[0, 1.2], [-1.2, 0]]  # a complex pair
     weights = torch.from_numpy(matrix)
-    assert spectral_radius(lambda x: (x.flatten(1) @ weights.T).view_as(x), point()) == pytest.approx(1.2, abs=1e-3)
+    radius = spectral_radius(lambda x: (x.flatten(1) @ weights.T).view_as(x), point(), dense_limit=LIMITS[path])
+    assert radius.value == pytest.approx(1.2, abs=1e-3)
+    assert radius.below_one is False
+
+
+def linear(matrix: np.ndarray) -> Callable[[Tensor], Tensor]:
+    weights = torch.from_numpy(matrix)
+    return lambda x: (x.flatten(1) @ weights.T).view_as(x)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dense_spectrum_is_met_or_left_undecided(seed: int) -> None:
+    """Random matrices have many eigenvalues of nearly the largest size."""
+    matrix = np.random.default_rng(seed).standard_normal((200, 200)) / np.sqrt(200)
+    exact = np.abs(np.linalg.eigvals(matrix)).max()
+    radius = spectral_radius(linear(matrix), torch.zeros(2, 10, 10).double(), dense_limit=0)
+    if radius.converged:
+        assert radius.value == pytest.approx(exact, rel=1e-4)
+    assert radius.below_one in (None, bool(exact < 1))
+
+
+def test_a_rotation_ends_undecided_after_a_bounded_number_of_products() -> None:
+    """All eigenvalues of an orthogonal matrix have the size 1."""
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((400, 400)))[0]
+    radius = spectral_radius(linear(rotation), torch.zeros(1, 20, 20).double(), dense_limit=0)
+    assert radius.value == pytest.approx(1, abs=1e-6)
+    assert radius.below_one is None
+
+
+def test_no_forward_differentiation_is_needed() -> None:
+    class Half(torch.autograd.Function):
+        """A function with a backward pass alone."""
+
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Tensor) -> Tensor:
+            return x * 0.5
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Tensor) -> Tensor:
+            return gradient * 0.5
+
+    assert spectral_radius(Half.apply, point(), dense_limit=0).value == pytest.approx(0.5)
+
+
+def test_a_jacobian_that_is_not_finite_is_undecided() -> None:
+    for limit in (0, 768):
+        radius = spectral_radius(lambda x: x.sqrt(), torch.zeros(1, 3, 3), dense_limit=limit)
+        assert (radius.converged, radius.below_one) == (False, None)
 
 
 def test_fixed_point_error_is_an_images_own(rng: torch.Generator) -> None:
@@ -211,11 +268,12 @@ def test_a_network_that_works_in_place_is_still_judged() -> None:
     assert not firmly_nonexpansive(lambda x: x.mul_(2), x, torch.zeros_like(x)).any()
 
 
+@each_path
 def test_the_jacobian_of_a_network_that_works_in_place(path: str) -> None:
     x = point()
     before = x.clone()
-    assert proximal_test(lambda x: x.mul_(0.5), x).highest == pytest.approx(0.5, abs=1e-4)
-    assert spectral_radius(lambda x: x.mul_(0.5), x) == pytest.approx(0.5, abs=1e-4)
+    assert proximal_test(lambda x: x.mul_(0.5), x, dense_limit=LIMITS[path]).highest == pytest.approx(0.5, abs=1e-4)
+    assert spectral_radius(lambda x: x.mul_(0.5), x, dense_limit=LIMITS[path]).value == pytest.approx(0.5, abs=1e-4)
     assert torch.equal(x, before)
 
 
@@ -234,7 +292,7 @@ def test_the_network_is_judged_in_eval_mode_and_restored(judge: Callable) -> Non
     elif judge is proximal_test:
         assert judge(f, x).highest == pytest.approx(0.5)
     else:
-        assert judge(f, x) == pytest.approx(0.5)
+        assert judge(f, x).value == pytest.approx(0.5)
     assert [m.training for m in f.modules()] == [True, True, False]
 
 

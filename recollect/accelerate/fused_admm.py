@@ -22,6 +22,10 @@ class Network(Protocol):
     def __call__(self, x: Tensor, /) -> Tensor: ...
 
     @property
+    def origin(self) -> float:
+        """Return the value of v before the first step."""
+
+    @property
     def changes_input(self) -> bool:
         """Say whether it may write into its input."""
 
@@ -80,7 +84,7 @@ class FusedAdmm:
 
     def _run(self, y: Tensor, keep: Tensor) -> Tensor:
         if self._steps == 1:
-            return self._prox(torch.zeros_like(y), y, keep)
+            return self._prox(torch.full_like(y, self._f.origin), y, keep)
         self._begin(y, keep, self._size_for(len(y)))
         left = self._steps - 2
         if self._graphs:
@@ -110,7 +114,7 @@ class FusedAdmm:
         return min(self._graphs.size_for(images), self._most)
 
     def _begin(self, y: Tensor, keep: Tensor, size: int) -> None:
-        """Set the first w, for v = u = 0, and the coefficients; rows beyond the images keep what they hold."""
+        """Set the first w, for v = origin and u = 0, and the coefficients; rows beyond the images stay as they are."""
         if size > len(self._buffers[0]):
             self._allocate(y, size)
         self._w, self._of_w, self._of_y, *others = (rows[:size] for rows in self._buffers)
@@ -121,6 +125,8 @@ class FusedAdmm:
             self._of_v, self._half = others
             torch.mul(m, -2, out=self._of_v[own]).add_(1)
         self._w[own] = self._of_y[own]
+        if self._f.origin:
+            self._w[own] += self._f.origin * (1 - m)
 
     def _allocate(self, y: Tensor, size: int) -> None:
         rows = self._graphs.size_for(size) if self._graphs else size  # room for a few more images next time

@@ -1,6 +1,13 @@
 """How images are degraded, and what a solver may know about it."""
 
-from recollect.degradation.any_fill import AnyFill, odd_ones_kept, patches_kept
+from recollect.degradation.any_fill import (
+    AnyFill,
+    certain_ones_kept,
+    near_ones_kept,
+    odd_ones_kept,
+    smooth_ones_kept,
+    some_pixels_kept,
+)
 from recollect.degradation.base import Degradation, Start
 from recollect.degradation.blur import Blur
 from recollect.degradation.coarse import Coarse
@@ -25,12 +32,15 @@ __all__ = [
     "Observation",
     "Start",
     "all_erased",
+    "certain_ones_kept",
     "degradation",
     "fill_erased",
     "half_kept",
     "mask",
+    "near_ones_kept",
     "observe",
     "odd_ones_kept",
-    "patches_kept",
     "random_mask",
+    "smooth_ones_kept",
+    "some_pixels_kept",
 ]

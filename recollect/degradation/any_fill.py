@@ -12,36 +12,69 @@ from torch.nn.functional import avg_pool2d, pad
 from recollect.degradation.erasure import Erasure, half_kept
 
 ROUNDING = 1e-10  # squared error below which two values are called equal
-WINDOW = 7  # pixels on a side of the patches over which errors are averaged
 COMMON = 0.02  # a colour that more than this share of the pixels have exactly is no photograph's own
+MOST_CHANGES = 4  # of one pixel between kept and erased: refits come to an end and never cycle
+SPREAD = 25  # kept pixels have squared errors up to so many times their median
+FLAT = 1e-6  # squared differences of neighbours below this are all called smooth
+ANOTHER_SEED = 43  # for a draw that differs from the first one of `half_kept`
 
 
 @dataclass(frozen=True, eq=False)
 class AnyFill(Erasure):
     """Erasure whose refit asks only how far x is from y: near at kept pixels, far at erased ones.
 
-    Each image's own errors say what is near (Otsu's threshold between two kinds, on a log scale). Where `patches`
-    is True (N booleans) errors are first averaged over WINDOW x WINDOW pixels: for masks with large holes.
+    Each image's own errors say what is near (Otsu's threshold between two kinds, on a log scale). A pixel changes at
+    most MOST_CHANGES times, so repeated refits settle.
     """
 
-    patches: Tensor
+    changes: Tensor  # N x 1 x H x W: how often each pixel has changed
+
+    @classmethod
+    def keeping(cls, pixels: Tensor, y: Tensor) -> AnyFill:
+        """Keep these pixels (N x 1 x H x W) in all channels of y; none has changed yet."""
+        return cls(pixels.expand_as(y), torch.zeros_like(pixels, dtype=torch.uint8))
 
     def refit(self, x: Tensor, y: Tensor) -> Self:
-        error = (x - y).square().mean(1, keepdim=True)
-        around = avg_pool2d(pad(error, (WINDOW // 2,) * 4, mode="replicate"), WINDOW, stride=1)
-        error = torch.where(self.patches.view(-1, 1, 1, 1), around, error)
-        near = (error + ROUNDING).log().flatten(1)
-        return replace(self, keep=(near <= between_two_kinds(near)).view_as(error).expand_as(y))
+        before = self.keep[:, :1]
+        changed = (near_pixels(x, y) != before) & (self.changes < MOST_CHANGES)
+        return replace(self, keep=(before ^ changed).expand_as(y), changes=self.changes + changed)
 
     def plausible_refit(self, x: Tensor, y: Tensor) -> AnyFill:
-        """Refit pixel by pixel: patches help to find large holes, but blur their edges."""
-        return replace(self, patches=torch.zeros_like(self.patches)).refit(x, y)
+        """Refit whatever the pixels were before."""
+        return near_ones_kept(x, y)
+
+
+def near_ones_kept(x: Tensor, y: Tensor) -> AnyFill:
+    """Keep the pixels of y that are near an estimate."""
+    return AnyFill.keeping(near_pixels(x, y), y)
+
+
+def near_pixels(x: Tensor, y: Tensor) -> Tensor:
+    """Say which pixels of y are near x: each image's errors are parted into two kinds."""
+    return _lower_kind(pixel_errors(x, y) + ROUNDING)
+
+
+def certain_ones_kept(x: Tensor, y: Tensor) -> Erasure:
+    """Keep the pixels of y that are as near x as most near ones are.
+
+    A pixel that is kept by mistake then costs little when its value is pasted: no more than the errors of x itself.
+    """
+    errors, near = pixel_errors(x, y), near_pixels(x, y)
+    typical = torch.where(near, errors, torch.nan).flatten(1).nanmedian(1).values.view(-1, 1, 1, 1)
+    return Erasure((near & (errors <= SPREAD * typical + ROUNDING)).expand_as(y))
+
+
+def pixel_errors(x: Tensor, y: Tensor) -> Tensor:
+    """Return the squared error of each pixel, the mean over its channels: N x 1 x H x W."""
+    return (x - y).square().mean(1, keepdim=True)
 
 
 def between_two_kinds(values: Tensor) -> Tensor:
     """Return Otsu's threshold of each row: the split into two groups with the largest variance between them."""
     ordered = values.sort(1).values
     sums, count = ordered.cumsum(1), values.shape[1]
+    if count == 1:
+        return ordered
     below = torch.arange(1, count, device=values.device)
     apart = sums[:, :-1] / below - (sums[:, -1:] - sums[:, :-1]) / (count - below)
     split = (below * (count - below) * apart.square()).argmax(1, keepdim=True)
@@ -50,25 +83,39 @@ def between_two_kinds(values: Tensor) -> Tensor:
 
 def odd_ones_kept(y: Tensor) -> AnyFill:
     """Start by taking pixels of y's most common colour for erased; where none is common, half of all pixels."""
-    return _start(y, patches=False)
+    common = of_common_colour(y)
+    evident = common.flatten(1).any(1).view(-1, 1, 1, 1)
+    return AnyFill.keeping(torch.where(evident, ~common, half_kept(y).keep[:, :1]), y)
 
 
-def patches_kept(y: Tensor) -> AnyFill:
-    """Start like `odd_ones_kept`, and average errors over patches in images that have no common colour."""
-    return _start(y, patches=True)
+def smooth_ones_kept(y: Tensor) -> AnyFill:
+    """Start by taking rough areas for erased: noise differs from its neighbours more than a picture does."""
+    around = pad(y, (1, 1, 1, 1), mode="replicate")
+    above, below = around[:, :, :-2, 1:-1], around[:, :, 2:, 1:-1]
+    left, right = around[:, :, 1:-1, :-2], around[:, :, 1:-1, 2:]
+    rough = pixel_errors((above + below + left + right) / 4, y)
+    rough = avg_pool2d(pad(rough, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
+    return AnyFill.keeping(_lower_kind(rough + FLAT), y)
 
 
-def _start(y: Tensor, patches: bool) -> AnyFill:
+def some_pixels_kept(y: Tensor) -> AnyFill:
+    """Start by keeping each pixel with probability 1/2, another draw than that of `half_kept`."""
+    return AnyFill.keeping(half_kept(y, ANOTHER_SEED).keep[:, :1], y)
+
+
+def of_common_colour(y: Tensor) -> Tensor:
+    """Say which pixels have the most common colour of their image, where it is common: N x 1 x H x W."""
     bits = y.float().flatten(2).view(torch.int32).long()
     colours = torch.stack([bits[:, c] * weight for c, weight in enumerate(_channel_multipliers(y.shape[1]))]).sum(0)
     common = colours == colours.mode(1).values[:, None]
-    evident = common.float().mean(1) > COMMON
-    guess = torch.where(evident[:, None], ~common, _half_of_pixels(y).flatten(1))
-    return AnyFill(guess.view_as(y[:, :1]).expand_as(y), ~evident if patches else torch.zeros_like(evident))
+    evident = common.float().mean(1, keepdim=True) > COMMON
+    return (common & evident).view_as(y[:, :1])
 
 
-def _half_of_pixels(y: Tensor) -> Tensor:
-    return half_kept(y).keep[:, :1]
+def _lower_kind(values: Tensor) -> Tensor:
+    """Say which values of each image are of the lower of two kinds, on a log scale."""
+    logs = values.log().flatten(1)
+    return (logs <= between_two_kinds(logs)).view_as(values)
 
 
 def _channel_multipliers(channels: int) -> list[int]:

@@ -48,6 +48,10 @@ class Degradation(PerImage):
         """Return the H of this family that minimises |H x - y|^2, as a new object."""
         raise NotImplementedError
 
+    def __str__(self) -> str:
+        """Say in an audit's settings what was done to the images; by default the summary."""
+        return self.summary or type(self).__name__
+
     def paste(self, x: Tensor, y: Tensor) -> Tensor:  # noqa: ARG002  (for those that override it)
         """Put into x what y says for certain where there is no noise; by default nothing is certain."""
         return x

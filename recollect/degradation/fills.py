@@ -13,6 +13,7 @@ from torch import Tensor
 from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.registry import by_name
 from recollect.seeding import own_draws
 
 
@@ -67,15 +68,12 @@ def _drawn(shape: tuple[int, ...], x: Tensor, seed: int) -> Tensor:
     return torch.from_numpy(np.stack(draws)).to(x)
 
 
-FILLS: dict[str, Fill] = {
-    fill.name: fill
-    for fill in (
-        Fill("zero", "black", _black),
-        Fill("constant", "one random colour an image", _one_colour),
-        Fill("noise", "random values", _noise),
-        Fill("images", "another image of the set, turned by 180 degrees", _next_image),
-    )
-}
+FILLS = by_name(
+    Fill("zero", "black", _black),
+    Fill("constant", "one random colour an image", _one_colour),
+    Fill("noise", "random values", _noise),
+    Fill("images", "another image of the set, turned by 180 degrees", _next_image),
+)
 
 
 def fill_erased(truth: Erasure, images: Images, kind: str, seed: int = 42) -> Erasure:

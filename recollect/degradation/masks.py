@@ -14,6 +14,7 @@ from recollect.degradation.base import Shape
 from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.images import pil_values
+from recollect.registry import by_name
 
 _FILES = (".png", ".npy")
 _RANDOM = ("random", "random-each")
@@ -56,17 +57,14 @@ def _few_pixels(h: int, w: int) -> np.ndarray:
     return _fixed_draw(h, w, erased=0.8, number=6)
 
 
-SIX: dict[str, NamedMask] = {
-    mask.name: mask
-    for mask in (
-        NamedMask("block", "erases the centred square of half the height (25%)", _outside_block),
-        NamedMask("half", "erases the bottom half", _top_half),
-        NamedMask("scatter", "erases each pixel with probability 1/2, one fixed draw", _half_of_pixels),
-        NamedMask("frame", "erases all outside the centred square of 3/4 of the height (44%)", _inside_frame),
-        NamedMask("stripes", "erases every second band of 1/16 of the height (50%)", _between_stripes),
-        NamedMask("dust", "erases each pixel with probability 0.8, one fixed draw", _few_pixels),
-    )
-}
+SIX = by_name(
+    NamedMask("block", "erases the centred square of half the height (25%)", _outside_block),
+    NamedMask("half", "erases the bottom half", _top_half),
+    NamedMask("scatter", "erases each pixel with probability 1/2, one fixed draw", _half_of_pixels),
+    NamedMask("frame", "erases all outside the centred square of 3/4 of the height (44%)", _inside_frame),
+    NamedMask("stripes", "erases every second band of 1/16 of the height (50%)", _between_stripes),
+    NamedMask("dust", "erases each pixel with probability 0.8, one fixed draw", _few_pixels),
+)
 """The masks of the experiments, in the paper's numbering: mask 1 is `block`, mask 6 is `dust`."""
 
 
@@ -168,18 +166,7 @@ def _read(path: Path) -> np.ndarray:
 
 def _from_array(values: Any, shape: Shape) -> Erasure:
     """Check an array of kept values and give it the dimensions N x C x H x W."""
-    try:
-        array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
-    except (TypeError, ValueError):  # a type that numpy does not have, or rows of different lengths
-        array = np.empty(0, object)
-    if array.dtype.kind not in "buif":
-        raise InputError(f"A mask is an array of kept (True) and erased (False) pixels, not {type(values).__name__}.")
-    if array.dtype != bool:
-        levels = np.unique(array)
-        if not (set(levels.tolist()) <= {0, 1} or set(levels.tolist()) <= {0, 255}):
-            listed = ", ".join(f"{level:g}" for level in levels[:4])
-            raise InputError(f"A mask is black (erased) or white (kept), nothing between; found {listed} ...")
-        array = array > 0
+    array = _kept(_numbers(values))
     c, h, w = _check_shape(shape)
     if array.ndim == 3 and array.shape[-1] == c and array.shape[0] != c:
         array = np.moveaxis(array, -1, 0)
@@ -187,3 +174,24 @@ def _from_array(values: Any, shape: Shape) -> Erasure:
     if array.ndim != 4 or array.shape[1] not in (1, c) or array.shape[2:] != (h, w):
         raise InputError(f"The mask has shape {tuple(np.shape(values))}; the images are {c}x{h}x{w} (C x H x W).")
     return Erasure(torch.from_numpy(np.ascontiguousarray(array)))
+
+
+def _numbers(values: Any) -> np.ndarray:
+    try:
+        array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    except (TypeError, ValueError):  # a type that numpy does not have, or rows of different lengths
+        array = np.empty(0, object)
+    if array.dtype.kind not in "buif":
+        raise InputError(f"A mask is an array of kept (True) and erased (False) pixels, not {type(values).__name__}.")
+    return array
+
+
+def _kept(array: np.ndarray) -> np.ndarray:
+    """Return where an array is white, if it is black and white."""
+    if array.dtype == bool:
+        return array
+    levels = np.unique(array)
+    if not (set(levels.tolist()) <= {0, 1} or set(levels.tolist()) <= {0, 255}):
+        listed = ", ".join(f"{level:g}" for level in levels[:4])
+        raise InputError(f"A mask is black (erased) or white (kept), nothing between; found {listed} ...")
+    return array > 0

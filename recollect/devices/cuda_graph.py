@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -11,6 +13,10 @@ import torch
 from recollect.devices.streams import side_streams
 
 Returned = TypeVar("Returned")
+
+_pausing = threading.Lock()
+_pauses = 0  # captures under way, in all threads
+_was_enabled = True  # garbage collection, before the first of them
 
 
 class CapturedStep(NamedTuple, Generic[Returned]):
@@ -59,12 +65,35 @@ def capture(step: Callable[[], Returned], device: torch.device, pool: Any = None
 
 def _record(step: Callable[[], Returned], pool: Any) -> CapturedStep[Returned]:
     graph = torch.cuda.CUDAGraph()
-    graph.capture_begin(pool, capture_error_mode="thread_local")
-    try:
-        returned = step()
-    finally:
-        graph.capture_end()
+    with garbage_collection_paused():
+        graph.capture_begin(pool, capture_error_mode="thread_local")
+        try:
+            returned = step()
+        finally:
+            graph.capture_end()
     return CapturedStep(graph, returned)
+
+
+@contextmanager
+def garbage_collection_paused() -> Iterator[None]:
+    """Collect no garbage meanwhile, in any thread.
+
+    A collection can reach a graph of an earlier recovery. CUDA refuses to destroy a graph in a thread that captures:
+    PyTorch then warns, and the capture fails.
+    """
+    global _pauses, _was_enabled
+    with _pausing:
+        if _pauses == 0:
+            _was_enabled = gc.isenabled()
+            gc.disable()
+        _pauses += 1
+    try:
+        yield
+    finally:
+        with _pausing:
+            _pauses -= 1
+            if _pauses == 0 and _was_enabled:
+                gc.enable()
 
 
 def _recover(device: torch.device, pool: Any) -> None:

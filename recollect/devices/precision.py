@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from recollect.devices.module_mode import eval_mode
 from recollect.errors import InputError
 
 Precision = Literal["ieee", "tf32"]
+RAISED_BY_MODEL = "The model raised this error."
 
 
 def float32_switches() -> list[object]:
@@ -20,21 +23,60 @@ def float32_switches() -> list[object]:
     return [b.cuda.matmul, b.cudnn.conv, b.cudnn.rnn, b.mkldnn.matmul, b.mkldnn.conv]  # type: ignore[attr-defined]
 
 
-@contextmanager
-def float32_precision(precision: Precision) -> Iterator[None]:
-    """Multiply float32 matrices as IEEE float32 or as TF32, without autocast; restore the caller's settings."""
-    switches = float32_switches()
-    before = [s.fp32_precision for s in switches]  # type: ignore[attr-defined]
-    try:
-        for switch in switches:
-            switch.fp32_precision = precision  # type: ignore[attr-defined]
-        with torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False):
-            yield
-    finally:
-        for switch, was in zip(switches, before, strict=True):
+class _Requests:
+    """The precisions that threads ask for. PyTorch's switches belong to the process, so threads share them.
+
+    Within a thread the innermost request counts. Between threads IEEE float32 wins: it is never less exact.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of_thread: dict[int, list[Precision]] = {}
+        self._before: list[str] = []
+
+    def add(self, precision: Precision) -> None:
+        with self._lock:
+            if not self._of_thread:
+                self._before = [s.fp32_precision for s in float32_switches()]  # type: ignore[attr-defined]
+            self._of_thread.setdefault(threading.get_ident(), []).append(precision)
+            self._apply()
+
+    def remove(self) -> None:
+        """Drop this thread's innermost request; the last one restores the caller's settings."""
+        with self._lock:
+            own = self._of_thread[threading.get_ident()]
+            own.pop()
+            if not own:
+                del self._of_thread[threading.get_ident()]
+            if self._of_thread:
+                self._apply()
+            else:
+                self._restore()
+
+    def _apply(self) -> None:
+        innermost = {requests[-1] for requests in self._of_thread.values()}
+        for switch in float32_switches():
+            switch.fp32_precision = "ieee" if "ieee" in innermost else "tf32"  # type: ignore[attr-defined]
+
+    def _restore(self) -> None:
+        for switch, was in zip(float32_switches(), self._before, strict=True):
             switch.fp32_precision = "none"  # type: ignore[attr-defined]
             if switch.fp32_precision != was:  # type: ignore[attr-defined]  # the caller's own choice, not inherited
                 switch.fp32_precision = was  # type: ignore[attr-defined]
+
+
+_requests = _Requests()
+
+
+@contextmanager
+def float32_precision(precision: Precision) -> Iterator[None]:
+    """Multiply float32 matrices as IEEE float32 or as TF32, without autocast; restore the caller's settings."""
+    _requests.add(precision)
+    try:
+        with torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False):
+            yield
+    finally:
+        _requests.remove()
 
 
 def module_of(f: Any) -> nn.Module | None:
@@ -60,18 +102,13 @@ def device_of(f: Any, otherwise: torch.device | str = "cpu") -> torch.device:
 
 @contextmanager
 def evaluation_mode(f: Any) -> Iterator[None]:
-    """Put the module behind `f`, if any, in eval mode, and compute in IEEE float32; restore both."""
+    """Put the module behind `f`, if any, in eval mode, and compute in IEEE float32; restore both.
+
+    Threads may share a module and the process's settings: the last one to leave restores them.
+    """
     network = module_of(f)
-    modules = network.modules() if network is not None else ()
-    training = [m for m in modules if getattr(m, "training", False)]  # a frozen TorchScript module has no mode
-    try:
-        for module in training:
-            module.training = False
-        with float32_precision("ieee"):
-            yield
-    finally:
-        for module in training:
-            module.training = True
+    with nullcontext() if network is None else eval_mode(network), float32_precision("ieee"):
+        yield
 
 
 def check_dtype(f: Any, x: Tensor) -> None:
@@ -105,7 +142,21 @@ def choose_device(device: torch.device | str | None) -> torch.device:
 
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return f(x); raise an error that names what it returned if those are no images like x."""
-    return check_output(f(x), x)
+    with noting_errors():
+        out = f(x)
+    return check_output(out, x)
+
+
+@contextmanager
+def noting_errors() -> Iterator[None]:
+    """Note on an error of a model that the model raised it; an InputError says so itself."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        error.add_note(RAISED_BY_MODEL)
+        raise
 
 
 def check_output(out: Tensor, x: Tensor) -> Tensor:

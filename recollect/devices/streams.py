@@ -14,8 +14,8 @@ import torch
 
 class SideStreams(NamedTuple):
     capturing: torch.cuda.Stream
-    entering: torch.cuda.Stream
-    leaving: torch.cuda.Stream
+    inputs: torch.cuda.Stream
+    results: torch.cuda.Stream
 
 
 _made = threading.local()

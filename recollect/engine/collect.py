@@ -29,7 +29,7 @@ class Collector(Generic[Rows]):
         self._count, self._lot, self._stay = count, min(LOT, chunk), device == home
         self._outcome: Rows | None = None
         self._thread = ThreadPoolExecutor(1) if device.type == "cuda" and not self._stay else None
-        self._stream = side_streams(device).leaving if self._thread else None
+        self._stream = side_streams(device).results if self._thread else None
         self._waiting: list[tuple[Tensor, Rows]] = []
         self._underway: Future[None] | None = None
 

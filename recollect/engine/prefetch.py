@@ -35,7 +35,7 @@ class Prefetcher(Generic[State]):
         self._waiting: deque[Future[Prepared[State]]] = deque()
         self._rest: State | None = None  # of a block that was too large for the room
         self._ahead = ThreadPoolExecutor(1) if ahead and count > chunk else None
-        self._stream = side_streams(device).entering if self._ahead and device.type == "cuda" else None
+        self._stream = side_streams(device).inputs if self._ahead and device.type == "cuda" else None
         if self._stream:
             self._stream.wait_stream(torch.cuda.current_stream(device))  # where the images may still be being made
 
@@ -55,22 +55,32 @@ class Prefetcher(Generic[State]):
 
         With prefetching the first part is one block, and each later one doubles the total: the device starts early.
         """
-        room = min(room, self.left, max(self._block, self._given) if self._ahead else self._count)
+        room = min(room, self.left)
+        if self._ahead:
+            room = min(room, max(self._block, self._given))
         self._given += room
         if not room:
             return []
-        return self._from_blocks(room) if self._ahead else [self._begin(slice(self._given - room, self._given))]
+        if self._ahead:
+            return self._from_blocks(room)
+        return [self._begin(slice(self._given - room, self._given))]
 
     def _from_blocks(self, room: int) -> list[State]:
         parts = []
         self._prepare()
         while room:
-            block = self._rest if self._rest is not None else self._arrived(self._waiting.popleft().result())
-            self._rest = block[room:] if len(block) > room else None
+            block, self._rest = self._next_block(), None
+            if len(block) > room:
+                self._rest = block[room:]
             parts.append(block[:room])
             room -= len(parts[-1])
             self._prepare()
         return parts
+
+    def _next_block(self) -> State:
+        if self._rest is not None:
+            return self._rest
+        return self._arrived(self._waiting.popleft().result())
 
     def _prepare(self) -> None:
         """Have the thread make the next blocks, in order, while this one waits for the device."""

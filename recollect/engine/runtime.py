@@ -14,9 +14,17 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.memory import free_memory, pytorch_memory
-from recollect.devices.precision import apply_checked, check_dtype, check_output, device_of, evaluation_mode, module_of
+from recollect.devices.precision import (
+    apply_checked,
+    check_dtype,
+    check_output,
+    device_of,
+    evaluation_mode,
+    module_of,
+    noting_errors,
+)  # fmt: skip
 from recollect.engine.probe import Probe, is_compiled, is_known_code, probe_network, values_out_of_range
-from recollect.errors import InputError
+from recollect.errors import InputError, is_number
 
 if TYPE_CHECKING:
     from recollect.accelerate import Accelerator, FusedAdmm
@@ -40,7 +48,7 @@ class Runtime:
     """
 
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool = True) -> None:
-        self._f, self._modules = f, _modules(f)
+        self._f, self._modules, self.origin = f, _modules(f), origin_of(f)
         self.device, self.home = device_of(f, otherwise=y.device), y.device
         self._first = y[: min(PROBE_IMAGES, chunk or PROBE_IMAGES)].to(self.device)
         self._bytes_an_image = 0  # at the peak of a call, where a GPU has been measured
@@ -54,7 +62,9 @@ class Runtime:
     def __call__(self, x: Tensor) -> Tensor:
         if self._accelerator is None:
             return apply_checked(self._f, x)
-        return check_output(self._accelerator(x), x)
+        with noting_errors():
+            out = self._accelerator(x)
+        return check_output(out, x)
 
     def fused_admm(self, gamma: float, steps: int) -> FusedAdmm | None:
         """ADMM's steps for erasures in one pass over memory; None without acceleration."""
@@ -164,7 +174,7 @@ class Runtime:
 
 @contextmanager
 def prepare(f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool = True) -> Iterator[Runtime]:
-    """Prepare f: eval mode, no gradients, full precision; its mode and the caller's settings come back."""
+    """Prepare f: eval mode, no gradients, full precision; its mode and the caller's settings are restored after."""
     check_damaged(y)
     check_dtype(f, y)
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
@@ -197,6 +207,12 @@ def is_wanted() -> bool:
     if setting not in ("", "off"):
         raise InputError(f"The environment variable {VARIABLE} is 'off' or not set; it is {setting!r}.")
     return _accelerated.get() and not setting
+
+
+def origin_of(f: Autoencoder) -> float:
+    """Return the pixel value that is zero in the model's own range, where ADMM starts; 0 unless the model says so."""
+    origin = getattr(module_of(f), "admm_origin", 0.0)
+    return float(origin) if is_number(origin) else 0.0
 
 
 def check_damaged(y: Tensor) -> None:

@@ -28,7 +28,8 @@ class Active(Recovery):
         """Bring these rows of y to the device, with y as the first estimate and nothing done yet."""
         index = torch.arange(*rows.indices(len(y)), device=device)
         zeros = torch.zeros_like(index)
-        theta = None if theta is None else theta.to(device)
+        if theta is not None:
+            theta = theta.to(device)
         return Active(to_device(y[rows], device), theta, zeros, zeros, zeros + Stop.RUNNING, index)
 
 
@@ -49,7 +50,7 @@ def run(
     collector: Collector[Recovery] = Collector(count, f.device, f.chunk, f.home)
     with collector, Prefetcher(count, f.chunk, begin, ahead=f.device.type == "cuda", device=f.device) as prefetcher:
         while done < count:
-            active = _join(active, prefetcher.take(f.chunk - (len(active) if active else 0)))
+            active = _join(active, prefetcher.take(f.chunk - _count(active)))
             active = step(active)
             if trace:
                 trace(Snapshot(active.index, active.rounds, active.estimate, active.degradation))
@@ -65,8 +66,14 @@ def run(
         return collector.all().to(f.home)
 
 
+def _count(active: Active | None) -> int:
+    if active is None:
+        return 0
+    return len(active)
+
+
 def _join(active: State | None, newcomers: list[State]) -> State:
-    batches = [*([active] if active else []), *newcomers]
+    batches = newcomers if active is None else [active, *newcomers]
     return type(batches[0]).join(batches)
 
 

@@ -13,9 +13,10 @@ from recollect.errors import InputError
 
 
 @torch.no_grad()
-def admm(f: Autoencoder, y: Tensor, theta: Degradation, *, gamma: float, steps: int) -> Tensor:
-    """Estimate x for a given degradation theta (Algorithm 1)."""
-    v = u = xi = torch.zeros_like(y)
+def admm(f: Autoencoder, y: Tensor, theta: Degradation, *, gamma: float, steps: int, origin: float = 0.0) -> Tensor:
+    """Estimate x for a given degradation theta (Algorithm 1); v starts at `origin`, zero in the model's own range."""
+    v = xi = torch.full_like(y, origin)
+    u = torch.zeros_like(y)
     for _ in range(steps):
         xi = theta.prox(v - u, y, gamma)  # line 6
         v = f(xi + u)  # line 8: the autoencoder is the prior
@@ -28,7 +29,7 @@ def solve(f: Runtime, y: Tensor, theta: Degradation, *, gamma: float, steps: int
     fused = f.fused_admm(gamma, steps)
     if fused and isinstance(theta, Erasure) and type(theta).prox is Erasure.prox:
         return fused(y, theta.keep)
-    return admm(f, y, theta, gamma=gamma, steps=steps)
+    return admm(f, y, theta, gamma=gamma, steps=steps, origin=f.origin)
 
 
 def check_admm(gamma: float, steps: int) -> None:

@@ -24,7 +24,7 @@ class Method:
     """
 
     name: ClassVar[str] = ""
-    summary: ClassVar[str] = ""  # one line: what it does and what it is told
+    summary: ClassVar[str] = ""  # one line: what it does and what it knows
     label: ClassVar[str] = ""  # in the legend of a figure; the name if empty
     knows_truth: ClassVar[bool] = False  # it is handed the true degradation
     sees_model: ClassVar[bool] = True  # False: a generic restoration that never calls the audited model
@@ -38,7 +38,7 @@ class Method:
     knowledge: ClassVar[str] = ""  # the headline says what it is and knows, where it is no plain attack
     preset_of: ClassVar[str] = ""  # the class that records name, where this one only has other defaults
     colour: ClassVar[str | None] = None  # of recollect.palette; None takes one that is free
-    order: ClassVar[int] = 100  # place in help and legends
+    order: ClassVar[int] = 100  # position in help and legends
 
     @property
     def kind(self) -> str:
@@ -96,7 +96,7 @@ class Method:
     def _check_truth(self, truth: Degradation | None) -> Degradation:
         if not isinstance(truth, Degradation):
             raise InputError(
-                f"{self.name} is told the true degradation, one like Erasure, not a {type(truth).__name__}."
+                f"{self.name} needs the true degradation, such as an Erasure, not a {type(truth).__name__}."
             )
         if self.only_erasures and not isinstance(truth, Erasure):
             raise InputError(

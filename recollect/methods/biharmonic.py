@@ -25,12 +25,12 @@ class Biharmonic(Method):
     """
 
     name: ClassVar[str] = "biharmonic"
-    summary: ClassVar[str] = "generic restoration: a smooth surface through the kept pixels, told the mask"
+    summary: ClassVar[str] = "generic restoration: a smooth surface through the kept pixels, which knows the mask"
     label: ClassVar[str] = "biharmonic (never sees the model)"
     knows_truth: ClassVar[bool] = True
     sees_model: ClassVar[bool] = False
     only_erasures: ClassVar[bool] = True
-    knowledge: ClassVar[str] = "a smooth surface through the kept pixels, which knows the mask"
+    knowledge: ClassVar[str] = "a smooth surface through the kept pixels of the known mask"
     colour: ClassVar[str | None] = "brown"
     order: ClassVar[int] = 8
 

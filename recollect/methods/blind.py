@@ -40,7 +40,7 @@ class Blind(Method):
     start: Start = half_kept
 
     name: ClassVar[str] = "blind"
-    summary: ClassVar[str] = "the attack of the paper: recovers image and mask in turns, told neither"
+    summary: ClassVar[str] = "the attack of the paper: recovers image and mask in turns and knows neither"
     label: ClassVar[str] = "blind (mask unknown)"
     in_rounds: ClassVar[bool] = True
     by_default: ClassVar[bool] = True

@@ -32,11 +32,13 @@ class NoisePredictor(Protocol):
     """What DDNM needs of a diffusion model."""
 
     shape: tuple[int, int, int]  # channels, height, width of its images
-    alphas_cumprod: Tensor  # how much of the image is left (as a variance) at each time step of its training
 
-    def __call__(self, x: Tensor, t: int) -> Tensor:
+    @property
+    def alphas_cumprod(self) -> Tensor:
+        """How much of the image is left, as a variance, at each time step of its training."""
+
+    def noise(self, x: Tensor, t: int) -> Tensor:
         """e(x_t, t): the noise in images x_t, whose clean values lie in [-1, 1], at time step t."""
-        ...
 
 
 @torch.no_grad()
@@ -58,7 +60,7 @@ def ddnm(
     x = _normal(draws, (y.shape[1], *e.shape[1:]), y)
     x0 = torch.zeros_like(x)
     for i, t in enumerate(times):
-        noise = e(x, t)
+        noise = e.noise(x, t)
         x0 = (x - (1 - a[i]) ** 0.5 * noise) / a[i] ** 0.5
         x0 = x0.clamp(-1, 1) if clip else x0
         x0 = x0 - size.up(torch.where(keep, size.down(x0) - y, 0))  # back to what is known of the image
@@ -98,7 +100,7 @@ class DDNM(Method):
     seed: int = 42
 
     name: ClassVar[str] = "ddnm"
-    summary: ClassVar[str] = "generic restoration: a diffusion model that never saw the audited one, told the mask"
+    summary: ClassVar[str] = "generic restoration: a diffusion model that never saw the audited one and knows the mask"
     label: ClassVar[str] = "DDNM (never sees the model)"
     knows_truth: ClassVar[bool] = True
     sees_model: ClassVar[bool] = False
@@ -117,10 +119,10 @@ class DDNM(Method):
         check_seed(self.seed)
 
     def _check_prior(self) -> None:
-        if not callable(self.prior) or not hasattr(self.prior, "alphas_cumprod") or not hasattr(self.prior, "shape"):
+        if not all(hasattr(self.prior, name) for name in ("noise", "alphas_cumprod", "shape")):
             raise InputError(
-                f"A prior is what recollect.diffusion.open_prior gives, not a {type(self.prior).__name__}: a function "
-                "e(x, t) with a shape and alphas_cumprod."
+                f"A prior is what recollect.diffusion.open_denoiser gives, not a {type(self.prior).__name__}: "
+                "it has a shape, alphas_cumprod and noise(x, t)."
             )
         length = len(self.prior.alphas_cumprod)
         if not is_whole(self.steps, 1) or self.steps > length:
@@ -142,7 +144,7 @@ class DDNM(Method):
         self.check_shape(*y.shape[1:])
         if self._blank(y).dtype not in (torch.float32, torch.float64):
             raise InputError(f"The prior computes in {self._blank(y).dtype}; take it in full precision: prior.float().")
-        with prepare(partial(self.prior, t=0), self._blank(y), chunk, accelerated=False) as runtime:
+        with prepare(partial(self.prior.noise, t=0), self._blank(y), chunk, accelerated=False) as runtime:
             yield runtime
 
     def step(self, f: Runtime, batch: Active) -> Active:

@@ -23,7 +23,7 @@ class KnownMask(Method):
     paste: bool = True  # put the kept values of y into the result: right when there is no noise
 
     name: ClassVar[str] = "known"
-    summary: ClassVar[str] = "a reference, not an attack: the same recovery, told which pixels were erased"
+    summary: ClassVar[str] = "a reference, not an attack: the same recovery, which knows the erased pixels"
     label: ClassVar[str] = "known (mask given)"
     knows_truth: ClassVar[bool] = True
     by_default: ClassVar[bool] = True

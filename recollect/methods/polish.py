@@ -1,4 +1,4 @@
-"""ADMM carried on from an estimate, with a degradation that no longer changes, until each image is at rest."""
+"""ADMM continued from an estimate until each image is at rest, with a degradation that is fixed or refitted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from recollect.image_values import all_finite, mean_square, per_image
 from recollect.recovery import Recovery, Stop
 
 CHECK_EVERY = 10  # steps, after which images at rest leave
+REFIT_EVERY = 5  # steps, where the degradation is refitted
 REST = 1e-12  # |xi - v|^2 over the image's values; float32 leaves about 1e-14
+CALM = 1e-9  # an image whose estimate changed by less (MSE) between checks has converged, as in the paper
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,32 +25,60 @@ class PolishBatch(Active):
     v: Tensor
     u: Tensor
     limit: Tensor  # steps, of each image
+    settled: Tensor  # the last refit changed nothing
 
 
-def polish(f: Runtime, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limits: Tensor) -> Recovery:
-    """Run ADMM on from v = x and u = 0: at most `limits` steps, one or more for each image."""
+def polish(
+    f: Runtime, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limits: Tensor, refit: bool = False
+) -> Recovery:
+    """Run ADMM on from v = x and u = 0: at most `limits` steps, one or more for each image.
+
+    With `refit`, the degradation is estimated along the way. A refit compares y with what the model returns, not with
+    xi: kept values of xi are pulled towards y, so they would confirm themselves.
+    """
 
     def begin(rows: slice) -> PolishBatch:
         batch = Active.begin(y, theta[rows], rows, f.device)
         v, u, limit = to_device(x[rows], f.device), torch.zeros_like(batch.estimate), to_device(limits[rows], f.device)
-        return PolishBatch(**vars(replace(batch, estimate=v)), y=batch.estimate, v=v, u=u, limit=limit)
+        settled = torch.full_like(limit, not refit, dtype=torch.bool)
+        return PolishBatch(**vars(replace(batch, estimate=v)), y=batch.estimate, v=v, u=u, limit=limit, settled=settled)
 
-    return run(len(y), f, begin, lambda batch: _steps(f, batch, gamma))
+    def step(batch: PolishBatch) -> PolishBatch:
+        if not refit:
+            return _stopped(_steps(f, batch, gamma, CHECK_EVERY), batch.estimate)
+        return _stopped(_refitted(_steps(f, batch, gamma, REFIT_EVERY)), batch.estimate)
+
+    return run(len(y), f, begin, step)
 
 
-def _steps(f: Runtime, batch: PolishBatch, gamma: float) -> PolishBatch:
+def _steps(f: Runtime, batch: PolishBatch, gamma: float, count: int) -> PolishBatch:
     y, v, u, theta = batch.y, batch.v, batch.u, batch.degradation
     assert theta is not None
-    left, xi = (batch.limit - batch.steps).clamp(max=CHECK_EVERY), v
+    left, xi = (batch.limit - batch.steps).clamp(max=count), v
     for number in range(int(left.max())):
         going = per_image(number < left, y)  # the limit of one image may come before that of others beside it
         xi = torch.where(going, theta.prox(v - u, y, gamma), xi)
         v = torch.where(going, f(xi + u), v)
         u = u + xi - v
-    finite, steps = all_finite(v) & all_finite(xi), batch.steps + left
-    stop = torch.where(steps >= batch.limit, Stop.DONE, Stop.RUNNING)
-    stop = torch.where(mean_square(xi - v) < REST, Stop.CONVERGED, stop)
-    return replace(
-        batch, estimate=torch.where(per_image(finite, xi), xi, batch.estimate), v=v, u=u, rounds=batch.rounds + 1,
-        steps=steps, stop=torch.where(finite, stop, Stop.DIVERGED),
-    )  # fmt: skip
+    finite = all_finite(v) & all_finite(xi)
+    estimate = torch.where(per_image(finite, xi), xi, batch.estimate)
+    stop = torch.where(finite, Stop.RUNNING, Stop.DIVERGED)
+    rounds = batch.rounds + 1
+    return replace(batch, estimate=estimate, v=v, u=u, rounds=rounds, steps=batch.steps + left, stop=stop)
+
+
+def _refitted(batch: PolishBatch) -> PolishBatch:
+    before = batch.degradation
+    assert before is not None
+    theta = before.refit(batch.v, batch.y)
+    return replace(batch, degradation=theta, settled=theta.fingerprint() == before.fingerprint())
+
+
+def _stopped(batch: PolishBatch, before: Tensor) -> PolishBatch:
+    """Stop images at rest, and those at their limit; the latter have converged if they no longer change."""
+    calm = batch.settled & (mean_square(batch.estimate - before) < CALM)
+    at_limit = torch.where(calm, Stop.CONVERGED, Stop.DONE)
+    stop = torch.where(batch.steps < batch.limit, batch.stop, at_limit)
+    at_rest = batch.settled & (mean_square(batch.estimate - batch.v) < REST)
+    stop = torch.where(at_rest, Stop.CONVERGED, stop)
+    return replace(batch, stop=torch.where(batch.stop == Stop.DIVERGED, batch.stop, stop))

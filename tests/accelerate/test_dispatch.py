@@ -3,6 +3,7 @@
 import copy
 import logging
 import weakref
+from typing import Any, cast
 
 import pytest
 import torch
@@ -38,7 +39,7 @@ LEFT: dict[str, tuple[nn.Module, Tensor]] = {
     "groups": (nn.Conv2d(32, 24, 3, groups=2), torch.rand(2, 32, 6, 6)),
     "dilated": (nn.Conv2d(32, 24, 3, dilation=2), torch.rand(2, 32, 6, 6)),
     "same": (nn.Conv2d(32, 24, 3, padding="same"), torch.rand(2, 32, 6, 6)),
-    "one number": (nn.Conv2d(32, 24, 3, padding=(1,)), torch.rand(2, 32, 6, 6)),
+    "one number": (nn.Conv2d(32, 24, 3, padding=cast(Any, (1,))), torch.rand(2, 32, 6, 6)),
     "transposed": (nn.ConvTranspose2d(32, 24, 3), torch.rand(2, 32, 6, 6)),
     "float64": (nn.Linear(40, 24).double(), torch.rand(9, 40).double()),
 }
@@ -311,7 +312,7 @@ def test_leaky_relus_in_place_and_in_inference_mode_run_in_pytorch(
             assert torch.allclose(f(x), plain, atol=1e-5)
             assert torch.allclose(f(x), plain, atol=1e-5)
     assert activations.count == 5
-    f[1].inplace = True
+    cast(nn.LeakyReLU, f[1]).inplace = True
     with torch.no_grad(), by_hand.dispatch(layer):
         for _ in range(3):
             assert torch.allclose(f(x), plain, atol=1e-5)

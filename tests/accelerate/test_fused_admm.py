@@ -160,11 +160,12 @@ class Replays(Eights):
 
 @pytest.mark.parametrize("kind", ["random", "its input", "a view of its input"])
 def test_the_last_step_may_be_a_replay(kind: str) -> None:
-    f = {
+    kinds: dict[str, Callable[[Tensor], Tensor]] = {
         "random": Random.draw(3, math.prod(SHAPE), 0.7),
         "its input": lambda x: x,
         "a view of its input": lambda x: x[:],
-    }[kind]
+    }
+    f = kinds[kind]
     y, theta = draw(2, 13)
     with prepare(f, y, None) as runtime:
         ours = FusedAdmm(runtime, 1.0, 12, Replays())(y, theta.keep)

@@ -50,7 +50,7 @@ def test_an_images_noise_is_its_own() -> None:
 def test_the_noise_does_not_depend_on_the_mask() -> None:
     whole = Erasure(torch.ones(1, 1, 16, 16, dtype=torch.bool))
     noise = [observe(images(), t, noise_std=0.1).y - observe(images(), t).y for t in (whole, mask("dust", SHAPE))]
-    assert torch.allclose(*noise, atol=1e-6)
+    assert torch.allclose(noise[0], noise[1], atol=1e-6)
 
 
 def test_plain_pixels_are_checked_at_the_door() -> None:

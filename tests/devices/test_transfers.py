@@ -4,6 +4,7 @@ from torch import Tensor
 
 from recollect.devices import transfers
 from recollect.devices.transfers import to_device, to_host
+from tests.devices.busy import keep_busy
 
 gpu = pytest.mark.gpu
 
@@ -53,10 +54,10 @@ def test_only_small_values_for_a_short_time_stay_in_pinned_memory() -> None:
 @gpu
 def test_copies_wait_for_work_that_is_under_way() -> None:
     values = torch.zeros(1000, 1000, device="cuda")
-    torch.cuda._sleep(10**8)  # cycles, a twentieth of a second
+    keep_busy()
     values += 1
     assert to_host(values).min() == 1
-    torch.cuda._sleep(10**8)
+    keep_busy()
     values += 1
     assert to_device(values, "cpu").min() == 2
 
@@ -64,7 +65,7 @@ def test_copies_wait_for_work_that_is_under_way() -> None:
 @gpu
 def test_the_source_may_change_after_a_copy() -> None:
     here = torch.ones(1000, 1000)
-    torch.cuda._sleep(10**8)  # the copy waits for this
+    keep_busy()  # the copy waits for this
     there = to_device(here, "cuda")
     here.zero_()
     others = [to_device(torch.full((1000, 1000), 2.0), "cuda") for _ in range(5)]  # pinned memory is reused

@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Self
 
 import pytest
 import torch
@@ -40,7 +41,7 @@ def counting_rows() -> tuple[type[Rows], list[int]]:
     lots: list[int] = []
 
     class Counting(Rows):
-        def to_host(self) -> Rows:
+        def to_host(self) -> Self:
             lots.append(len(self))
             return super().to_host()
 

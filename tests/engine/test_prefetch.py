@@ -6,6 +6,7 @@ from torch import Tensor
 
 from recollect.engine.prefetch import Prefetcher
 from recollect.per_image import PerImage
+from tests.devices.busy import keep_busy
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ def test_on_a_gpu_prefetched_images_are_complete_when_they_are_handed_out() -> N
     def begin_slowly(rows: slice) -> Numbered:
         copied = values[rows].to(device)
         if rows.start == 0:
-            torch.cuda._sleep(10**8)  # cycles, a twentieth of a second
+            keep_busy()
         copied = copied + 1
         return Numbered(copied, copied[:, :1])
 

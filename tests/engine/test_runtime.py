@@ -87,7 +87,7 @@ def test_what_a_network_does_to_its_input_is_known_before_it_runs() -> None:
 
 def with_another_forward() -> nn.Module:
     layer = nn.Linear(32, 32)
-    layer.forward = lambda x: x / 2  # type: ignore[method-assign]
+    layer.forward = lambda input: input / 2  # type: ignore[method-assign]
     return layer
 
 

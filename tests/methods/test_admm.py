@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from recollect import Erasure
 from recollect.engine import prepare, without_acceleration
@@ -41,3 +42,40 @@ def test_a_degradation_with_a_prox_of_its_own_takes_the_plain_loop() -> None:
         own = solve(runtime, y, Doubtful(keep), gamma=0.5, steps=9)
     assert torch.equal(own, admm(f, y, Doubtful(keep), gamma=0.5, steps=9))
     assert not torch.allclose(own, admm(f, y, Erasure(keep), gamma=0.5, steps=9))
+
+
+class OwnRange(nn.Module):
+    """An autoencoder that works in [-1, 1] and says so."""
+
+    admm_origin = 0.5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Random.draw(3, 12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (self.inner(2 * x - 1) + 1) / 2
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 40])
+def test_a_model_with_a_range_of_its_own_is_solved_from_zero_in_that_range(steps: int) -> None:
+    """ADMM in [0, 1] from the model's origin is ADMM in [-1, 1] from zero: every step is affine but for f."""
+    f, y, keep = OwnRange(), torch.rand(5, *SHAPE, dtype=torch.float64), torch.rand(5, *SHAPE) < 0.5
+    expected = (admm(f.inner, 2 * y - 1, Erasure(keep), gamma=0.5, steps=steps) + 1) / 2
+    with prepare(f, y, None) as runtime:
+        assert torch.allclose(solve(runtime, y, Erasure(keep), gamma=0.5, steps=steps), expected, rtol=1e-9)
+    with without_acceleration(), prepare(f, y, None) as runtime:
+        assert torch.allclose(solve(runtime, y, Erasure(keep), gamma=0.5, steps=steps), expected, rtol=1e-9)
+
+
+def test_another_origin_is_another_first_step() -> None:
+    y, none_kept = torch.rand(1, *SHAPE), Erasure(torch.zeros(1, *SHAPE, dtype=torch.bool))
+    assert torch.equal(admm(torch.zeros_like, y, none_kept, gamma=0.5, steps=1), torch.zeros_like(y))
+    assert torch.equal(admm(torch.zeros_like, y, none_kept, gamma=0.5, steps=1, origin=0.5), torch.full_like(y, 0.5))
+
+
+def test_an_attribute_of_the_same_name_that_is_no_number_means_nothing() -> None:
+    f = OwnRange()
+    f.admm_origin = "grey"  # type: ignore[assignment]
+    with prepare(f, torch.rand(2, *SHAPE, dtype=torch.float64), None) as runtime:
+        assert runtime.origin == 0.0

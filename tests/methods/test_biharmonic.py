@@ -6,6 +6,7 @@ from recollect import Images, InputError, Stop, load, mask, observe
 from recollect.degradation import Blur, Erasure
 from recollect.methods import Biharmonic
 from recollect.recovery import Snapshot
+from tests.erased import keep_of
 
 
 def untouchable(_x: Tensor) -> Tensor:
@@ -19,7 +20,7 @@ def test_a_plane_comes_back_and_kept_values_are_those_of_y() -> None:
     seen = observe(planes, mask("block", planes.shape))
     found = Biharmonic()(untouchable, seen.y, seen.truth)
     assert torch.allclose(found.estimate, planes.pixels, atol=1e-5)
-    keep = seen.truth.expand(seen.y).keep
+    keep = keep_of(seen.truth.expand(seen.y))
     assert torch.equal(found.estimate[keep], seen.y[keep])
     assert found.stops == [Stop.DONE] * 2
 
@@ -71,4 +72,4 @@ def test_what_is_not_erased_is_refused() -> None:
     photos = load("photos?count=1&size=8")
     blurred = Blur(torch.ones(1))
     with pytest.raises(InputError, match="biharmonic restores erased pixels: the truth is an Erasure, not a Blur"):
-        Biharmonic()(None, photos.pixels, blurred)  # type: ignore[arg-type]
+        Biharmonic()(None, photos.pixels, blurred)

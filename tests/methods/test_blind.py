@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -33,7 +34,8 @@ def cases(draw: st.DrawFn) -> tuple[Random, torch.Tensor, Blind]:
     y = observations(draw(st.integers(0, 10**6)), draw(st.integers(1, 4)), draw(st.sampled_from([0.0, 0.02, 0.3])))
     y = y * scale
     seed = draw(st.integers(0, 100))
-    start = draw(st.sampled_from([all_erased, partial(half_kept, seed=seed)]))
+    starts: list[Callable[[torch.Tensor], Erasure]] = [all_erased, partial(half_kept, seed=seed)]
+    start = draw(st.sampled_from(starts))
     steps, limit = draw(st.sampled_from([2, 7, 40])), draw(st.sampled_from([3, 30]))
     return f, y, Blind(gamma=draw(st.floats(0.05, 3)), steps=steps, limit=limit, start=start)
 
@@ -83,7 +85,7 @@ def check_stop(stop: Stop, rounds: int, path: oracle.Path, limit: int) -> None:
         assert path.calm[t] < 3
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)  # on each path
 @given(cases())
 def test_agrees_with_the_oracle(case: tuple[Random, torch.Tensor, Blind]) -> None:
     check_against_oracle(*case)
@@ -92,7 +94,7 @@ def test_agrees_with_the_oracle(case: tuple[Random, torch.Tensor, Blind]) -> Non
 def test_the_oracle_has_seen_every_way_to_stop() -> None:
     """The property above would say little if random networks always converged."""
     stops = set()
-    for seed in range(24):
+    for seed in range(10):
         scale = [1.0, 1e-4][seed % 2]
         f = Random.draw(seed, SIZE, 1.5, scale)
         stops |= set(check_against_oracle(f, scale * observations(seed, 4, 0.3), Blind(gamma=1.0, limit=6)))

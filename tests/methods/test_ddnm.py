@@ -1,6 +1,8 @@
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,18 +25,20 @@ def untouchable(_x: Tensor) -> Tensor:
     raise AssertionError("DDNM must never call the autoencoder")
 
 
-def restored(method: DDNM, x: Tensor, truth: Erasure, **options: int) -> Tensor:
+def restored(method: DDNM, x: Tensor, truth: Erasure, **options: Any) -> Tensor:
     return method(untouchable, truth.expand(x).apply(x), truth, **options).estimate
 
 
-def transcription(prior: GaussianPrior, y: np.ndarray, m: np.ndarray, rng: np.random.Generator, eta: float, times):
+def transcription(
+    prior: GaussianPrior, y: np.ndarray, m: np.ndarray, rng: np.random.Generator, eta: float, times: Sequence[int]
+) -> np.ndarray:
     """The formulas of the method, for one image, in numpy and float64; `times` with the noisiest last."""
     abar = prior.alphas_cumprod.numpy()
     x = rng.standard_normal(y.shape, dtype=np.float32).astype(np.float64)
     for i in range(len(times) - 1, -1, -1):
         t, previous = times[i], times[i - 1]
         a, a_next = abar[t], abar[previous] if i > 0 else 1.0
-        e = prior(torch.from_numpy(x)[None], t)[0].numpy()
+        e = prior.noise(torch.from_numpy(x)[None], t)[0].numpy()
         x0 = (x - np.sqrt(1 - a) * e) / np.sqrt(a)
         x0 = x0 - m * (m * x0 - y)
         noise = rng.standard_normal(y.shape, dtype=np.float32) if i > 0 else 0.0
@@ -204,7 +208,7 @@ def test_what_it_cannot_restore_is_refused_in_a_sentence() -> None:
     with pytest.raises(InputError, match="The images are 4x5 and the prior knows 4x4"):
         try_((3, 5, 4))
     with pytest.raises(InputError, match="the truth is an Erasure, not a Other"):
-        DDNM(prior, steps=5)(untouchable, torch.zeros(1, 3, 4, 4), Other())  # type: ignore[arg-type]
+        DDNM(prior, steps=5)(untouchable, torch.zeros(1, 3, 4, 4), Other())
 
 
 class Other(Degradation):
@@ -223,7 +227,7 @@ def test_settings_that_cannot_be_run_with_are_refused() -> None:
         DDNM(prior, steps=5, seed="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="There is no spacing 'odd'; choose from even, quadratic"):
         DDNM(prior, steps=5, spacing="odd")
-    with pytest.raises(InputError, match=r"A prior is what recollect.diffusion.open_prior gives, not a str"):
+    with pytest.raises(InputError, match=r"A prior is what recollect.diffusion.open_denoiser gives, not a str"):
         DDNM("google/ddpm-cifar10-32")  # type: ignore[arg-type]
 
 

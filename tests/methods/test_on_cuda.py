@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 
 SHAPE = (3, 8, 8)
 METHODS = [Blind(limit=10), Blind(limit=10, gamma=1.0, start=all_erased), KnownMask(), Iterate(limit=30)]
-METHODS += [Refined(limit=10, restart_rounds=4, polish_steps=60)]
+METHODS += [Refined(limit=10, restart_steps=20, polish_steps=60)]
 each_method = pytest.mark.parametrize("method", METHODS, ids=["blind", "blind-empty", "known", "iterate", "refined"])
 
 

@@ -19,7 +19,7 @@ MEMORIZER = Memorizer(STORED.pixels)
 def test_a_stored_image_is_an_attracting_fixed_point() -> None:
     assert fixed_point_error(MEMORIZER, STORED.pixels).max() < 1e-12
     assert fixed_point_error(MEMORIZER, OTHERS.pixels).min() > 1e-2
-    assert spectral_radius(MEMORIZER, STORED.pixels[0].double()) < 1e-6
+    assert spectral_radius(MEMORIZER, STORED.pixels[0].double()).value < 1e-6
 
 
 @pytest.mark.parametrize("start", [half_kept, all_erased])

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from recollect import Images, Stop, mask, observe
+from recollect.degradation import fill_erased, some_pixels_kept
 from recollect.engine import Autoencoder, prepare
 from recollect.methods import admm
 from recollect.methods import polish as polishing
@@ -87,3 +88,15 @@ def test_the_limit_is_exact(limit: int) -> None:
     done = polish(MEMORIZER, SEEN.y, begun, steps(limit), chunk=4)
     assert done.steps[3:].tolist() == [limit] * 3
     assert torch.allclose(done.estimate[3:], admm(MEMORIZER, SEEN.y, THETA, gamma=0.5, steps=limit)[3:], atol=1e-6)
+
+
+def test_a_mask_is_found_along_the_way() -> None:
+    """The erased half holds noise, and half of all pixels are taken for kept at first."""
+    seen = observe(STORED, fill_erased(mask("half", STORED.shape), STORED, "noise"))
+    with prepare(MEMORIZER, seen.y, 4) as runtime:
+        start = some_pixels_kept(seen.y)
+        done = polishing.polish(runtime, seen.y, seen.y, start, gamma=0.5, limits=steps(80), refit=True)
+    assert done.stops == [Stop.CONVERGED] * 6
+    truth = THETA.keep  # type: ignore[attr-defined]
+    assert (done.degradation.keep == truth).float().mean() > 0.98  # type: ignore[union-attr]
+    assert (done.estimate - STORED.pixels).square().mean() < 1e-7

@@ -8,17 +8,17 @@ from itertools import count
 import pytest
 import torch
 
-from recollect import Blind, Images, InputError, KnownMask, Score, audit, load, mask, observe
-from recollect.degradation import FILLS, SIX, Blur, Erasure, all_erased, fill_erased, half_kept
-from recollect.engine import prepare
+from recollect import Blind, Images, InputError, Iterate, KnownMask, Score, audit, load, mask, observe
+from recollect.degradation import FILLS, SIX, Blur, Erasure, fill_erased, half_kept
 from recollect.methods import Refined
-from recollect.methods.refined import EXPLAINED, PRICE, Restart
+from recollect.methods.refined import PRICE
 from recollect.recovery import Stop
 from tests.planted import Memorizer
 
 STORED = load("photos?count=12&size=16")
 OTHERS = load("photos?count=8&size=16&part=control")
 MEMORIZER = Memorizer(STORED.pixels)
+SMALL = load("photos?count=12&size=8")
 
 pytestmark = pytest.mark.usefixtures("both_paths")
 
@@ -42,7 +42,8 @@ def test_it_recovers_what_blind_does_and_pastes_the_kept_values(name: str) -> No
     blind, refined = Blind()(MEMORIZER, seen.y), Refined()(MEMORIZER, seen.y)
     assert accurate(refined.estimate) >= accurate(blind.estimate)
     kept = refined.degradation.keep  # type: ignore[union-attr]
-    assert torch.equal(refined.estimate[kept], seen.y[kept])
+    pasted = [torch.equal(x[k], y[k]) for x, y, k in zip(refined.estimate, seen.y, kept, strict=True)]
+    assert sum(pasted) >= 10  # an answer that fits worse with the kept values is left as it is
 
 
 @pytest.mark.parametrize("kind", FILLS)
@@ -51,7 +52,8 @@ def test_it_recovers_whatever_erased_pixels_hold(name: str, kind: str) -> None:
     seen = observe(STORED, fill_erased(mask(name, STORED.shape), STORED, kind))
     found = Refined()(MEMORIZER, seen.y)
     assert accurate(found.estimate) >= 10
-    assert accurate(found.estimate) >= accurate(Blind()(MEMORIZER, seen.y).estimate)
+    for weaker in (Blind(), Iterate()):
+        assert accurate(found.estimate) >= accurate(weaker(MEMORIZER, seen.y).estimate)
 
 
 @pytest.mark.parametrize("kind", FILLS)
@@ -60,23 +62,50 @@ def test_what_is_not_stored_is_not_recovered(kind: str) -> None:
     assert Score.of(Refined()(MEMORIZER, seen.y).estimate, OTHERS.pixels).approximate.count == 0
 
 
-def test_an_image_that_is_explained_is_not_tried_again() -> None:
-    seen = observe(STORED, mask("block", STORED.shape))
-    alone, tried = Refined(restarts=())(MEMORIZER, seen.y), Refined()(MEMORIZER, seen.y)
-    moved = (MEMORIZER(alone.estimate) - alone.estimate).square().flatten(1).mean(1)
-    explained = moved < EXPLAINED
-    assert explained.any()
-    assert torch.equal(tried.steps[explained], alone.steps[explained])
-    assert torch.equal(tried.estimate[explained], alone.estimate[explained])
+def test_an_image_that_is_explained_is_not_searched_for() -> None:
+    """Black pixels and kept ones are all there is: blind's answer needs no other start."""
+    y = observe(STORED, mask("block", STORED.shape)).y
+    alone, searched = Refined(restarts=())(MEMORIZER, y), Refined()(MEMORIZER, y)
+    same = [torch.equal(a, b) for a, b in zip(alone.estimate, searched.estimate, strict=True)]
+    assert sum(same) >= 10
+    assert torch.equal(alone.steps[torch.tensor(same)], searched.steps[torch.tensor(same)])
+
+
+def test_exactly_constant_areas_cost_no_accuracy() -> None:
+    """Erased pixels that hold nearly the colour of a constant area are not pasted over an exact answer."""
+    flat = STORED.pixels.clone()
+    flat[..., 8:, :] = 0.5
+    f = Memorizer(flat)
+    y = flat.clone()
+    y[..., 10:, :] = 0.5 + 0.02 * torch.rand(12, 3, 6, 16, generator=torch.Generator().manual_seed(1))
+    assert accurate(Iterate()(f, y).estimate, Images(flat)) == 12
+    assert accurate(Refined()(f, y).estimate, Images(flat)) == 12
+
+
+def test_the_truth_is_never_read() -> None:
+    y = observe(STORED, fill_erased(mask("half", STORED.shape), STORED, "noise")).y
+    wrong = mask("block", STORED.shape)
+    assert torch.equal(Refined()(MEMORIZER, y, wrong).estimate, Refined()(MEMORIZER, y).estimate)
 
 
 @pytest.mark.parametrize("kind", FILLS)
-@pytest.mark.parametrize("images", [STORED, OTHERS], ids=["stored", "others"])
+def test_masks_that_cycle_for_blind_converge(kind: str) -> None:
+    """A blunt memorizer, on whose blends blind's masks oscillate."""
+    f = Memorizer(STORED.pixels, sharpness=8.0)
+    y = observe(STORED, fill_erased(mask("scatter", STORED.shape), STORED, kind)).y
+    blind, refined = Blind(gamma=0.1)(f, y), Refined(gamma=0.1)(f, y)
+    assert refined.stops.count(Stop.CONVERGED) >= 11
+    assert accurate(refined.estimate) >= accurate(blind.estimate)
+
+
+@pytest.mark.parametrize("kind", FILLS)
 @pytest.mark.parametrize("steps", [1, 2, 40])
-def test_no_image_costs_more_than_three_times_what_blind_takes(kind: str, images: Images, steps: int) -> None:
-    y = observe(images, fill_erased(mask("half", images.shape), images, kind)).y
-    blind, refined = Blind(steps=steps)(MEMORIZER, y), Refined(steps=steps)(MEMORIZER, y)
-    assert (refined.steps <= PRICE * blind.steps).all()
+def test_no_image_costs_more_than_three_times_what_blind_takes_and_iterate_once(kind: str, steps: int) -> None:
+    """Stored images and others, small ones since there are many cases."""
+    memorizer = Memorizer(SMALL.pixels[:6])
+    y = observe(SMALL, fill_erased(mask("half", SMALL.shape), SMALL, kind)).y
+    blind, refined = (method(steps=steps, limit=20)(memorizer, y) for method in (Blind, Refined))
+    assert (refined.steps <= PRICE * blind.steps + Iterate()(memorizer, y).steps).all()
 
 
 def test_steps_count_applications_but_for_each_runs_last() -> None:
@@ -103,7 +132,7 @@ def test_an_image_s_result_does_not_depend_on_what_stands_beside_it() -> None:
 def test_a_right_mask_gives_what_the_known_mask_would() -> None:
     seen = observe(STORED, mask("half", STORED.shape))
     refined = Refined()(MEMORIZER, seen.y)
-    known = KnownMask(steps=400)(MEMORIZER, seen.y, refined.degradation)  # type: ignore[arg-type]
+    known = KnownMask(steps=400)(MEMORIZER, seen.y, refined.degradation)
     assert torch.allclose(refined.estimate, known.estimate, atol=1e-4)
 
 
@@ -120,14 +149,6 @@ def test_a_polish_that_diverges_is_not_taken() -> None:
     found = Refined(steps=40, limit=1, restarts=())(f, y)
     assert torch.isfinite(found.estimate).all()
     assert set(found.stops) == {Stop.LIMIT}
-
-
-def test_a_polish_that_leads_away_is_not_taken() -> None:
-    """f answers well for one round and the looks before and after it, then with something else for the whole polish."""
-    y = observe(STORED, mask("half", STORED.shape)).y[:2]
-    f = answering(lambda calls, _: STORED.pixels[:2] if calls <= 41 else STORED.pixels[2:4])
-    found = Refined(steps=40, limit=1, restarts=())(f, y)
-    assert accurate(found.estimate, STORED[:2]) == 2
 
 
 def test_a_model_that_returns_no_number_takes_nothing_down() -> None:
@@ -167,11 +188,22 @@ def test_noise_is_no_more_listened_to_at_the_end() -> None:
     assert accurate(refined.estimate) > accurate(blind.estimate)
 
 
+@pytest.mark.parametrize("kind", ["zero", "noise"])
+def test_with_noise_it_recovers_at_least_what_blind_and_iterate_do(kind: str) -> None:
+    seen = observe(STORED, fill_erased(mask("scatter", STORED.shape), STORED, kind), noise_std=0.02)
+    refined = Refined(gamma=0.1, paste=False)(MEMORIZER, seen.y)
+    for weaker in (Blind(gamma=0.1), Iterate()):
+        assert accurate(refined.estimate) >= accurate(weaker(MEMORIZER, seen.y).estimate)
+    assert accurate(refined.estimate) >= 10
+
+
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(InputError, match="At least one polishing step"):
         Refined(polish_steps=0)
     with pytest.raises(InputError, match="The limit is a number of rounds"):
-        Refined(restart_rounds=0)
+        Refined(limit=0)
+    with pytest.raises(InputError, match="At least one step of a restart"):
+        Refined(restart_steps=0)
     for restarts in ((1,), half_kept):
         with pytest.raises(InputError, match="restarts is a tuple of functions"):
             Refined(restarts=restarts)  # type: ignore[arg-type]
@@ -184,18 +216,3 @@ def test_an_audit_runs_it_by_name_and_speaks_of_it_first() -> None:
     assert found.methods == ["refined"]
     assert found.main_method == "refined"
     assert found.rate("train", "half", "refined").value > 0.9
-
-
-def test_each_restart_has_a_limit_of_its_own_for_each_image() -> None:
-    """A restart takes as many rounds of an image as a run whose limit that is."""
-    y, limits = torch.rand(3, 1, 4, 4), torch.tensor([2, 1, 3])
-
-    def f(x: torch.Tensor) -> torch.Tensor:
-        return 1 - x  # never settles
-
-    with prepare(f, y, 2) as runtime:
-        restart = Restart(2.0, 2, 3, all_erased, limits).recover(runtime, y, None, None, None)
-    for i, limit in enumerate(limits.tolist()):
-        alone = Blind(gamma=2.0, steps=2, limit=limit, start=all_erased)(f, y[i : i + 1])
-        assert (restart.rounds[i], restart.stops[i]) == (alone.rounds[0], alone.stops[0])
-        assert torch.equal(restart.estimate[i], alone.estimate[0])

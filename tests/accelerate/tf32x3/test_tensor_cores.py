@@ -140,6 +140,7 @@ def test_every_tile_is_exact_with_and_without_split_k(
     weight = drawn(columns, 200, *((3, 3) if spatial else (1, 1))) - 0.5
     call = LayerCall(x, weight, drawn(columns), padding=(1, 1) if spatial else (0, 0))
     values, activated = launch.run_layer(call, pack(weight, lowering_of(call)), processors, activation)
+    assert call.bias is not None
     exact = functional.conv2d(x.permute(0, 3, 1, 2).double(), weight.double(), call.bias.double(), 1, call.padding)
     assert error_of(values.permute(0, 3, 1, 2), exact) < 1e-6
     slope = activation.slope
@@ -195,8 +196,12 @@ def test_a_network_that_views_feature_maps_is_recovered_from() -> None:
 @pytest.mark.parametrize("activation", ["lrelu", "softplus"])
 @pytest.mark.parametrize("count", [3, 40, 600])
 def test_a_fused_activation_has_pytorch_s_bits(network: str, activation: str, count: int) -> None:
-    shape, how = (3, 16, 16), {"activation": activation}
-    f = FullyConnected(shape, layers=4, width=300, **how) if network == "fc" else UNet(widths=(16, 48), **how)
+    shape = (3, 16, 16)
+    networks: dict[str, nn.Module] = {
+        "fc": FullyConnected(shape, layers=4, width=300, activation=activation),
+        "unet": UNet(widths=(16, 48), activation=activation),
+    }
+    f = networks[network]
     f, x = f.cuda().eval(), drawn(count, *shape)
     backend = Recording(x.device)
     with torch.no_grad(), kernels_for(f, backend):
