@@ -1,13 +1,14 @@
-"""Diffusion models as generic priors: opened, trained, and honest about what they were trained on."""
+"""Diffusion models as denoisers: opened, trained, sampled, attacked, and used as generic priors."""
 
 from recollect.diffusion.card import Card, Overlap, without
-from recollect.diffusion.learning import PriorRecipe
-from recollect.diffusion.network import can_open_priors
-from recollect.diffusion.opening import BUNDLED, bundled, open_prior
-from recollect.diffusion.prior import Prior
-from recollect.diffusion.train import train_prior
+from recollect.diffusion.denoiser import Denoiser, DenoiserAt
+from recollect.diffusion.library import can_open_priors
+from recollect.diffusion.opening import BUNDLED, bundled, is_diffusion_folder, open_denoiser
+from recollect.diffusion.recipe import DenoiserRecipe
+from recollect.diffusion.sampling import sample
+from recollect.diffusion.train import train_denoiser
 
 __all__ = [
-    "BUNDLED", "Card", "Overlap", "Prior", "PriorRecipe", "bundled", "can_open_priors", "open_prior", "train_prior",
-    "without",
+    "BUNDLED", "Card", "Denoiser", "DenoiserAt", "DenoiserRecipe", "Overlap", "bundled", "can_open_priors",
+    "is_diffusion_folder", "open_denoiser", "sample", "train_denoiser", "without",
 ]  # fmt: skip

@@ -1,128 +1,152 @@
-"""Teaching a network what noise is: one step of it, and everything that has to be kept to go on later."""
+"""One training step of a denoiser, captured on a GPU, and everything that a later run needs to resume."""
 
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from recollect.diffusion.network import SCHEDULES, WIDTHS
-from recollect.diffusion.prior import v_target
-from recollect.errors import InputError
+from recollect.devices.cuda_graph import CapturedStep, capture, warm_up
+from recollect.diffusion.networks import DenoisingNetwork
+from recollect.diffusion.preconditioning import EDM
+from recollect.diffusion.recipe import SCHEDULES, DenoiserRecipe
 
-WARMED_UP = 0.05  # part of the time after which the rate has risen, however few the steps
-
-
-@dataclass(frozen=True)
-class PriorRecipe:
-    """How a prior is trained; the defaults are for images of 32x32 and less."""
-
-    widths: tuple[int, ...] = WIDTHS
-    schedule: str = "cosine"
-    rate: float = 8e-4
-    batch: int = 512
-    warm_up: int = 500  # steps in which the rate rises, or a twentieth of the time; it falls with the time that is left
-    average: float = 0.999  # of the weights, over 1 / (1 - average) steps, or a twentieth of all if that is less
-    flip: bool = True  # images are as often seen mirrored
-    seed: int = 42
-
-    def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise InputError(f"There is no schedule {self.schedule!r}; choose from {', '.join(SCHEDULES)}.")
-        if not self.rate > 0 or self.batch < 1 or self.warm_up < 0 or not 0 <= self.average < 1:
-            raise InputError(f"A prior's recipe needs a positive rate and batch and an average in [0, 1), got {self}.")
-
-    @classmethod
-    def for_size(cls, side: int, device: torch.device | str, **settings: Any) -> PriorRecipe:
-        """For images of so many pixels a side: larger ones are halved once more where that can be, and a batch has as
-        many pixels. On a CPU batches are small: a step of 512 images would take minutes."""
-        larger: dict[str, Any] = {"rate": 5e-4, "batch": 128} if side > 32 else {}
-        larger |= {"widths": (64, 96, 128, 128)} if side > 32 and side % 8 == 0 else {}
-        slower = {"batch": 16, "rate": 3e-4} if torch.device(device).type == "cpu" else {}
-        return cls(**{**larger, **slower, **settings})
+LARGEST_GRADIENT = 1.0
+AVERAGE_POWER = 16.97  # of the training's steps: an average of width 5% (Karras et al. 2024)
+WARM_UP_STEPS = 3
 
 
 class Learner:
-    """The network, its averaged copy, the optimizer and the draws; images are 8-bit and stay on the device."""
+    """A network, its averaged weights, the optimizer and the draws; images are 8-bit and stay on the device."""
 
-    def __init__(self, network: Any, alphas_cumprod: Tensor, images: Tensor, recipe: PriorRecipe) -> None:
+    def __init__(
+        self, network: DenoisingNetwork, images: Tensor, recipe: DenoiserRecipe, *, use_cuda_graph: bool = True
+    ) -> None:
         self.recipe, self.images = recipe, images
-        self.network = network.to(images.device, memory_format=torch.channels_last).train()
-        self.averaged = copy.deepcopy(self.network).eval().requires_grad_(False)
-        self.alphas = alphas_cumprod.to(images.device, torch.float32)
-        fused = images.device.type == "cuda"
-        self.optimizer = torch.optim.AdamW(
-            self.network.parameters(), recipe.rate, (0.9, 0.99), weight_decay=0, fused=fused
-        )
-        self.draws = torch.Generator(images.device).manual_seed(recipe.seed)
-        self.predict: Callable[..., Any] = self.network
+        on_gpu, device = images.is_cuda, images.device
+        self._use_cuda_graph = use_cuda_graph and on_gpu
+        self.network = network.to(device).train()
+        self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # PyTorch's stubs lack it
+        self.weights: list[Tensor] = list(self.network.parameters())
+        self.averaged = [w.detach().clone() for w in self.weights]
+        rate = torch.zeros((), device=device) if on_gpu else 0.0
+        self.optimizer = torch.optim.Adam(self.weights, rate, (0.9, 0.99), fused=on_gpu, capturable=on_gpu)
+        self.draws = torch.Generator(device).manual_seed(recipe.seed)
         self.steps = 0
         self.seconds = 0.0  # spent so far, in this run and earlier ones
+        size = (recipe.batch, *images.shape[1:])
+        self._x, self._noise = torch.zeros(size, device=device), torch.zeros(size, device=device)
+        self._sigma = torch.ones(recipe.batch, device=device)
+        self._average_weight = torch.zeros((), device=device)
+        self._loss_sum = torch.zeros((), dtype=torch.float64, device=device)
+        self._captured: CapturedStep[None] | None = None
 
-    def step(self, part_done: float) -> Tensor:
-        """One step, when this part of the time is over; returns the loss, still on the device."""
-        x, noise, t = self._batch()
-        a = self.alphas[t].view(-1, 1, 1, 1)
-        noisy = (torch.sqrt(a) * x + torch.sqrt(1 - a) * noise).contiguous(memory_format=torch.channels_last)
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.device.type == "cuda"):
-            predicted = self.predict(noisy, t, return_dict=False)[0]
-        loss = (predicted.float() - v_target(x, noise, a)).square().mean()
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate(part_done)
-        self.optimizer.step()
+    def step(self, part_done: float) -> None:
+        """Take one step, when this part of the training is over."""
         self.steps += 1
-        self._follow()
-        return loss.detach()
+        for own, drawn in zip((self._x, self._noise, self._sigma), self.draw_batch(), strict=True):
+            own.copy_(drawn)
+        self._set_rate(self.recipe.rate_at(self.steps, part_done))
+        self._average_weight.fill_(1 - (1 - 1 / self.steps) ** (AVERAGE_POWER + 1))
+        if self._use_cuda_graph:
+            self._capture().replay()
+        else:
+            self._take()
 
-    def rate(self, part_done: float) -> float:
-        """The learning rate: up over the first steps, down along a cosine over the whole time."""
-        rising = min(1.0, max((self.steps + 1) / max(1, self.recipe.warm_up), part_done / WARMED_UP))
-        return self.recipe.rate * rising * 0.5 * (1 + math.cos(math.pi * min(1.0, part_done)))
+    def take_loss(self, steps: int) -> float:
+        """Read the mean loss of the last steps and begin a new one; the host waits for the device here."""
+        mean = float(self._loss_sum) / steps
+        self._loss_sum.zero_()
+        return mean
 
-    def compile(self) -> None:
-        """Fused kernels, where they can be had."""
-        self.predict = torch.compile(self.network)
+    def averaged_network(self) -> DenoisingNetwork:
+        """Copy the network with its averaged weights."""
+        network = copy.deepcopy(self.network).eval()
+        with torch.no_grad():
+            torch._foreach_copy_(list(network.parameters()), self.averaged)
+        return network
 
     def state(self) -> dict[str, Any]:
-        """Everything that a later run needs to go on."""
+        """Return everything that a later run needs to resume."""
         return {
-            "network": self.network.state_dict(), "averaged": self.averaged.state_dict(),
-            "optimizer": self.optimizer.state_dict(), "draws": self.draws.get_state(),
-            "steps": self.steps, "seconds": self.seconds,
+            "network": self.network.state_dict(), "averaged": self.averaged, "optimizer": self.optimizer.state_dict(),
+            "draws": self.draws.get_state(), "steps": self.steps, "seconds": self.seconds,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         self.network.load_state_dict(state["network"])
-        self.averaged.load_state_dict(state["averaged"])
+        torch._foreach_copy_(self.averaged, state["averaged"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.draws.set_state(state["draws"].cpu())
         self.steps, self.seconds = state["steps"], state["seconds"]
+        self._captured = None  # the optimizer's tensors are others now
 
-    def _batch(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Images in [-1, 1], noise, and time steps spread evenly over the batch."""
+    def draw_batch(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw images in [-1, 1], noise and noise levels; not in the captured step, whose draws no state restores."""
         count, device = self.recipe.batch, self.images.device
 
         def uniform(size: int) -> Tensor:
             return torch.rand(size, generator=self.draws, device=device)
 
-        chosen = (uniform(count) * len(self.images)).long().clamp(max=len(self.images) - 1)
+        chosen = torch.randint(len(self.images), (count,), generator=self.draws, device=device)
         x = self.images[chosen].float() / 127.5 - 1
         if self.recipe.flip:
             x = torch.where((uniform(count) < 0.5).view(-1, 1, 1, 1), x.flip(3), x)
-        spread = (torch.arange(count, device=device) + uniform(1)) / count  # less noise in the loss than free draws
-        t = (spread * len(self.alphas)).long().clamp(max=len(self.alphas) - 1)
+        shares = (torch.arange(count, device=device) + uniform(1)) / count  # less noise in the loss than free draws
         noise = torch.randn(x.shape, generator=self.draws, device=device)
-        return x, noise, t
+        return x, noise, SCHEDULES[self.recipe.schedule](shares)
 
-    @torch.no_grad()
-    def _follow(self) -> None:
-        weight = max(1 - self.recipe.average, 1 / max(10, self.steps / 20))  # what is long past counts no more
-        torch._foreach_lerp_(list(self.averaged.parameters()), list(self.network.parameters()), weight)
+    def _take(self) -> None:
+        """Move the weights by one step, and the average after them."""
+        x, sigma = self._x, self._sigma.view(-1, 1, 1, 1)
+        skip, out, scale, time = EDM().at(sigma)
+        noisy = x + sigma * self._noise
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda, cache_enabled=False):
+            predicted = self.network(scale * noisy, time.flatten())
+        loss = (predicted.float() - (x - skip * noisy) / out).square().mean()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.weights, LARGEST_GRADIENT, foreach=x.is_cuda)
+        self.optimizer.step()
+        with torch.no_grad():
+            change = torch._foreach_sub(self.weights, self.averaged)
+            torch._foreach_mul_(change, self._average_weight)
+            torch._foreach_add_(self.averaged, change)
+            self._loss_sum += loss.detach().double()
+
+    def _set_rate(self, rate: float) -> None:
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)  # the tensor that the captured step reads
+            else:
+                group["lr"] = rate
+
+    def _capture(self) -> CapturedStep[None]:
+        """Return the step as a CUDA graph; the training's state stays the same."""
+        if self._captured is None:
+            device = self.images.device
+            with self._keeping_state(), torch.backends.cudnn.flags(enabled=True, benchmark=True):
+                warm_up(self._take, device, WARM_UP_STEPS)
+                torch.cuda.synchronize(device)
+                torch.cuda.empty_cache()  # a graph cannot use the memory that the warm-up left cached
+                self._captured = capture(self._take, device)
+        return self._captured
+
+    @contextmanager
+    def _keeping_state(self) -> Iterator[None]:
+        """Undo the steps taken inside: every tensor that they change gets its value back, in its own memory."""
+        changed = [*self.weights, *self.averaged, self._loss_sum]
+        values = [tensor.detach().clone() for tensor in changed]
+        moments = {id(w): {k: v.clone() for k, v in self.optimizer.state[w].items()} for w in self.weights}
+        yield
+        with torch.no_grad():
+            for tensor, value in zip(changed, values, strict=True):
+                tensor.copy_(value)
+            for w in self.weights:
+                for name, tensor in self.optimizer.state[w].items():
+                    before = moments[id(w)].get(name)
+                    tensor.zero_() if before is None else tensor.copy_(before)  # an optimizer begins with zeros

@@ -1,104 +1,141 @@
-"""Opening a prior: one of recollect's own, a folder in diffusers' layout, or a name on the Hugging Face hub."""
+"""Open a diffusion model: one of recollect's own, a folder in diffusers' layout, or a name on the Hugging Face hub."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from recollect.diffusion.card import Card
-from recollect.diffusion.network import diffusers
-from recollect.diffusion.prior import Prior
-from recollect.errors import InputError
+from recollect.diffusion.denoiser import Denoiser
+from recollect.diffusion.kinds import Unusable, check_network, check_pipeline, image_shape, preconditioning_of
+from recollect.diffusion.library import diffusers
+from recollect.diffusion.own import FILE, open_own
+from recollect.diffusion.prior_files import check_plain, check_sizes
+from recollect.errors import InputError, is_whole
+from recollect.names import printable
 from recollect.records import read_json
 
 BUNDLED = Path(__file__).parent / "weights" / "cifar10-32"
-SCHEDULERS = (  # whose betas mean the same
-    "DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler",
-    "DEISMultistepScheduler", "EulerDiscreteScheduler", "EulerAncestralDiscreteScheduler", "HeunDiscreteScheduler",
-)  # fmt: skip
-FILES = ["*.json", "*.npy", "*.safetensors", "*.bin"]  # of a hub repository, what a prior can consist of
+FILES = ["*.json", "*.npy", "*.safetensors", "*.bin"]  # of a hub repository, what a denoiser can consist of
+INDEX = "model_index.json"  # of a pipeline: its parts and their classes
 
 
-def bundled(device: torch.device | str = "cpu") -> Prior:
-    """The prior that comes with recollect: 32x32 colour images, trained on 40,000 of CIFAR-10's training images."""
+def bundled(device: torch.device | str = "cpu") -> Denoiser:
+    """Open the prior that comes with recollect: 32x32 colour images, trained on 40,000 of CIFAR-10's images."""
     if not BUNDLED.is_dir():
         raise InputError(
             f"The prior that comes with recollect is missing from this installation ({BUNDLED}); install it again, or "
-            "open a prior of your own."
+            "open a diffusion model of your own."
         )
-    return open_prior(BUNDLED, device=device)
+    return open_denoiser(BUNDLED, device=device)
 
 
-def open_prior(what: str | Path, *, device: torch.device | str = "cpu") -> Prior:
-    """An unconditional diffusers UNet2DModel with its noise schedule, from a folder or a hub name."""
+def open_denoiser(what: str | Path, *, label: int | None = None, device: torch.device | str = "cpu") -> Denoiser:
+    """Open a diffusion model of images from a folder or a hub name; `label` is the class of a conditional one."""
     if not isinstance(what, (str, Path)):
-        raise InputError(f"A prior is opened from a folder or a hub name, not from a {type(what).__name__}.")
-    library, folder = diffusers(), Path(what).expanduser()
+        raise InputError(f"A diffusion model is opened from a folder or a hub name, not from a {type(what).__name__}.")
+    if label is not None and not is_whole(label):
+        raise InputError(f"label is the number of a class, 0 or more; got {label!r}.")
+    folder = Path(what).expanduser()
     if not folder.is_dir():
+        diffusers()  # a missing package is said before anything is fetched
         folder = _fetch(what)
-    network, loaded = _load(
-        library.UNet2DModel,
-        folder,
-        "unet",
-        low_cpu_mem_usage=False,
-        torch_dtype=torch.float32,
-        output_loading_info=True,
-        use_safetensors=None if any(_part(folder, "unet").glob("*.safetensors")) else False,  # it says so in vain
-    )
-    scheduler = _load(library.DDPMScheduler, folder, "scheduler")
-    _check(folder, network, loaded["missing_keys"])
-    name = "cifar10-32, recollect's own" if folder == BUNDLED else str(what)
-    return Prior(network.requires_grad_(False), scheduler, name, Card.read(folder)).eval().to(device)
+    name = "cifar10-32, recollect's own" if folder == BUNDLED else printable(str(what))
+    try:
+        denoiser = _open(folder, name, label)
+    except Unusable as problem:
+        raise InputError(f"The diffusion model in {folder} cannot be used: {problem}.") from None
+    return denoiser.requires_grad_(False).eval().to(device)
 
 
-def _check(folder: Path, network: Any, missing: Sequence[str]) -> None:
-    """Refuse what opens but would restore nonsense: another kind of network or schedule, weights that are not there."""
-    kinds = [
-        _config(folder, *where).get("_class_name") for where in (("unet", "config"), ("scheduler", "scheduler_config"))
-    ]
-    wrong = {
-        f"its network is a {kinds[0]}, not a UNet2DModel": kinds[0] != "UNet2DModel",
-        f"its schedule is of the kind {kinds[1]}, known are {', '.join(SCHEDULERS)}": kinds[1] not in SCHEDULERS,
-        f"weights are missing ({', '.join(sorted(missing)[:3])})": bool(missing),
-        "some of its weights are not finite": not all(bool(w.isfinite().all()) for w in network.parameters()),
-    }
-    for reason in (reason for reason, holds in wrong.items() if holds):
-        raise InputError(f"The diffusion prior in {folder} cannot be used: {reason}.")
+def is_diffusion_folder(folder: Path) -> bool:
+    """Whether a folder holds a diffusion model: one of recollect's own, or one in diffusers' layout."""
+    signs = (FILE, INDEX, "unet", "scheduler", "scheduler_config.json")
+    return folder.is_dir() and any((folder / name).exists() for name in signs)
 
 
-def _config(folder: Path, part: str, name: str) -> dict[str, Any]:
-    return read_json(_part(folder, part) / f"{name}.json")
+def _open(folder: Path, name: str, label: int | None) -> Denoiser:
+    check_plain(folder, _part(folder, "unet"), _part(folder, "scheduler"))
+    if (folder / FILE).is_file():
+        if label is not None:
+            raise Unusable(f"its network knows no classes: leave label={label!r} out")
+        return open_own(folder, name)
+    config, scheduler = _checked_configs(folder, label)
+    shape = image_shape(config)
+    check_sizes(_part(folder, "unet"), _part(folder, "scheduler"), diffusers().UNet2DModel)
+    preconditioning = preconditioning_of(scheduler, config)
+    predict = partial(call_unet, label=label)
+    return Denoiser(_load_network(folder), preconditioning, shape, name, Card.read(folder), predict)
+
+
+def call_unet(network: Any, x: Tensor, time: Tensor, *, label: int | None = None) -> Tensor:
+    """Call a UNet2DModel, with the same class for every image if it wants one."""
+    labels = None if label is None else torch.full((len(x),), label, dtype=torch.long, device=x.device)
+    return network(x, time, class_labels=labels, return_dict=False)[0]
+
+
+def _checked_configs(folder: Path, label: int | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what the network and its schedule say of themselves; refuse other kinds before weights are read."""
+    if (folder / INDEX).is_file():
+        check_pipeline({part for part, classes in _config(folder / INDEX).items() if _is_used(classes)})
+    config = _config(_part(folder, "unet") / "config.json")
+    check_network(config, label)
+    return config, _config(_part(folder, "scheduler") / "scheduler_config.json")
+
+
+def _is_used(classes: Any) -> bool:
+    """Whether a pipeline's index names a part's library and class; parts that are left out have neither."""
+    return isinstance(classes, list) and all(classes)
+
+
+def _config(path: Path) -> dict[str, Any]:
+    config = read_json(path)
+    if not isinstance(config, dict):
+        raise InputError(f"{path} holds no settings of a diffusion model.")
+    return config
 
 
 def _part(folder: Path, part: str) -> Path:
-    """Where a part of a prior lies: in a folder of its own name, or at the top, as in google/ddpm-cifar10-32."""
+    """Find where a part of a model lies: in a folder of its own name, or at the top, as in google/ddpm-cifar10-32."""
     return folder / part if (folder / part).is_dir() else folder
 
 
 def _fetch(name: str | Path) -> Path:
-    """The folder with what the hub has under a name such as google/ddpm-cifar10-32; fetched once, then kept."""
+    """Fetch what the hub has under a name such as google/ddpm-cifar10-32; it is then kept."""
     if isinstance(name, Path) or str(name).startswith((".", "/", "~")) or str(name).count("/") != 1:
-        raise InputError(f"There is no folder {name} with a diffusion prior in it.")
+        raise InputError(f"There is no folder {name} with a diffusion model in it.")
     from huggingface_hub import snapshot_download  # comes with diffusers
 
     try:
         return Path(snapshot_download(str(name), allow_patterns=FILES))
     except Exception as error:  # no network, no such name, no permission: each its own kind
         raise InputError(
-            f"There is no folder {name}, and no prior of that name could be fetched from the Hugging Face hub "
+            f"There is no folder {name}, and no model of that name could be fetched from the Hugging Face hub "
             f"({type(error).__name__}); fetch it where there is a network, or give its folder."
         ) from None
 
 
-def _load(kind: Any, folder: Path, part: str, **options: Any) -> Any:
+def _load_network(folder: Path) -> Any:
+    """Load the network's weights in full precision."""
+    part = _part(folder, "unet")
+    use_safetensors = None if any(part.glob("*.safetensors")) else False  # else diffusers warns in vain
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # diffusers calls the hub's client in ways that this finds old
-            return kind.from_pretrained(str(_part(folder, part)), **options)
+            network, loaded = diffusers().UNet2DModel.from_pretrained(
+                str(part), low_cpu_mem_usage=False, torch_dtype=torch.float32, output_loading_info=True,
+                use_safetensors=use_safetensors,
+            )  # fmt: skip
     except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
-        raise InputError(f"The {part} of the diffusion prior in {folder} cannot be opened: {reason}.") from None
+        raise InputError(f"The network of the diffusion model in {folder} cannot be opened: {reason}.") from None
+    if missing := sorted(loaded["missing_keys"])[:3]:
+        raise Unusable(f"weights are missing ({', '.join(missing)})")
+    if not all(bool(weights.isfinite().all()) for weights in network.parameters()):
+        raise Unusable("some of its weights are not finite")
+    return network

@@ -13,7 +13,7 @@ from tests.diffusion.making import pictures
 
 
 def jpeg(images: Images, quality: int) -> Images:
-    """Copies through JPEG: other values, the same looks."""
+    """Copies through JPEG: other values that look the same."""
     copies = []
     for values in (images.pixels * 255).round().byte().numpy().transpose(0, 2, 3, 1):
         file = BytesIO()
@@ -43,7 +43,7 @@ def test_what_it_was_trained_on_is_told_apart_from_what_it_was_not(photos: Image
 def test_copies_in_other_values_or_sizes_count_as_near(photos: Images) -> None:
     card = Card.of(photos)
     assert card.overlap(halved(photos)) == Overlap(exact=0, near=30, total=30)
-    compressed = card.overlap(jpeg(photos, 75))  # of a crop with little in it, compression changes much of its looks
+    compressed = card.overlap(jpeg(photos, 75))  # of a crop with little in it, compression changes much of its hash
     assert compressed.exact == 0
     assert compressed.near >= 27
     assert card.overlap(Images(photos.pixels.flip(3))) == Overlap(exact=0, near=30, total=30)  # training mirrors them
@@ -82,10 +82,10 @@ def test_bytes_and_floats_of_the_same_values_are_the_same() -> None:
     images = pictures(3)
     first, second = Card.of(images), Card.of(Images(images.pixels))
     assert np.array_equal(first.content, second.content)
-    assert np.array_equal(first.looks, second.looks)
+    assert np.array_equal(first.perceptual, second.perceptual)
 
 
-def test_grey_images_have_looks_too() -> None:
+def test_grey_images_have_perceptual_hashes_too() -> None:
     grey = pictures(5, channels=1)
     assert Card.of(grey).overlap(grey[:2]) == Overlap(2, 0, 2)
 

@@ -1,0 +1,68 @@
+"""Two baselines of the field for telling training images of a diffusion model from unseen ones: an error per image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recollect.devices.precision import device_of, evaluation_mode
+from recollect.diffusion.denoiser import Denoiser
+from recollect.images import Images
+from recollect.scoring import mse
+from recollect.seeding import own_draws
+
+CHUNK = 256
+NEARLY_CLEAN = 0.01  # the noise level that a clean image is taken to have when its inversion begins
+
+
+def denoising_loss(denoiser: Denoiser, images: Images, sigma: float, *, draws: int = 1, seed: int = 42) -> Tensor:
+    """Compute per image the mean error (MSE) of denoising it; the noise belongs to the image."""
+    denoiser.check_level(sigma)
+
+    def error(x: Tensor) -> Tensor:
+        errors = []
+        for number in range(draws):
+            drawn = [rng.standard_normal(x.shape[1:], np.float32) for rng in own_draws(x, seed + number)]
+            noisy = x + sigma / 2 * torch.from_numpy(np.stack(drawn)).to(x)  # half: images are in [0, 1]
+            errors.append(mse(denoiser(noisy, sigma), x))
+        return torch.stack(errors).mean(0)
+
+    return _in_chunks(denoiser, images, error)
+
+
+def secmi(denoiser: Denoiser, images: Images, sigma: float, *, steps: int = 10, ratio: float = 1.1) -> Tensor:
+    """Compute per image the t-error of SecMI (Duan et al. 2023).
+
+    The image is inverted to the noise level sigma by `steps` deterministic steps. One more step up, to sigma times
+    `ratio`, and one back down change a training image less. That takes steps + 2 network evaluations.
+    """
+    lowest = max(NEARLY_CLEAN, denoiser.preconditioning.lowest)
+    for level in (sigma, sigma * ratio):
+        denoiser.check_level(level)
+    levels = np.geomspace(min(lowest, sigma), sigma, steps + 1)
+
+    def error(x: Tensor) -> Tensor:
+        inverted = x
+        for now, then in pairwise(levels):
+            inverted = _move(denoiser, inverted, float(now), float(then))
+        above = _move(denoiser, inverted, sigma, sigma * ratio)
+        return mse(_move(denoiser, above, sigma * ratio, sigma), inverted)
+
+    return _in_chunks(denoiser, images, error)
+
+
+def _move(denoiser: Denoiser, x: Tensor, now: float, then: float) -> Tensor:
+    """Move images from one noise level to another along the deterministic flow (DDIM's step)."""
+    return x + (then - now) / now * (x - denoiser(x, now))
+
+
+@torch.no_grad()
+def _in_chunks(denoiser: Denoiser, images: Images, error: Callable[[Tensor], Tensor]) -> Tensor:
+    denoiser.check_shape(*images.shape)
+    device = device_of(denoiser)
+    with evaluation_mode(denoiser):
+        return torch.cat([error(part.to(device)) for part in images.pixels.split(CHUNK)])

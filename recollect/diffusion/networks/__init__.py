@@ -1,0 +1,7 @@
+"""Recollect's own denoising networks: F(x, time), for images x in [-1, 1] that were scaled for the network."""
+
+from recollect.diffusion.networks.base import DenoisingNetwork, build, describe, network_for
+from recollect.diffusion.networks.residual import Residual
+from recollect.diffusion.networks.unet import UNet
+
+__all__ = ["DenoisingNetwork", "Residual", "UNet", "build", "describe", "network_for"]

@@ -1,0 +1,129 @@
+"""Generate and filter: how many training images come out of a model that is given none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from recollect.devices.precision import device_of
+from recollect.diffusion import Denoiser, sample
+from recollect.diffusion.sampling import STEPS, evaluations_for
+from recollect.errors import InputError, check_seed, is_whole
+from recollect.extraction.capture_recapture import StoredImages, stored_images
+from recollect.extraction.copies import Copies, find_copies
+from recollect.extraction.starts import starts
+from recollect.images import Images
+from recollect.methods import Iterate
+from recollect.scoring import ACCURATE, APPROXIMATE
+
+PATCH = 0.15  # the threshold of Carlini et al. 2023
+ITERATIONS = 200
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Extraction:
+    """The samples, the training image that is nearest to each, and what making them took."""
+
+    samples: Tensor
+    nearest: Copies
+    ids: Sequence[str]  # of the training images
+    evaluations: int  # of the network, over all samples
+    kind: str  # how samples were made
+    stored: StoredImages | None = None  # an autoencoder's, by capture and recapture
+
+    @property
+    def distinct(self) -> dict[str, int]:
+        """The number of distinct training images among the samples, by each rule."""
+        return {
+            "accurate": len(self.nearest.distinct(ACCURATE)),
+            "approximate": len(self.nearest.distinct(APPROXIMATE)),
+            "patches": len(self.nearest.distinct_by_patches(PATCH)),
+        }
+
+    @property
+    def evaluations_each(self) -> float | None:
+        """The network evaluations for each training image that came out approximately; None if none did."""
+        count = self.distinct["approximate"]
+        return self.evaluations / count if count else None
+
+    def __str__(self) -> str:
+        distinct, total = self.distinct, len(self.ids)
+        lines = [
+            f"{distinct['approximate']} of the {total} training images came out of {len(self.samples)} samples "
+            f"({self.kind}): {distinct['accurate']} of them almost exactly.",
+            f"By the patch rule of Carlini et al. (2023), {distinct['patches']} came out.",
+            f"This took {self.evaluations} network evaluations{_each(self.evaluations_each)}.",
+        ]
+        if self.stored is not None:
+            lines.append(
+                f"By capture and recapture the model stores at least {self.stored.at_least} of them (95%); "
+                f"the estimate is {self.stored.estimate:.0f}."
+            )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: the counts, and for each training image that came out how often."""
+        captures = self.nearest.captures(APPROXIMATE, len(self.ids))
+        return {
+            "samples": len(self.samples),
+            "kind": self.kind,
+            "training_images": len(self.ids),
+            "distinct": self.distinct,
+            "thresholds": {"accurate": ACCURATE, "approximate": APPROXIMATE, "patches": PATCH},
+            "evaluations": self.evaluations,
+            "evaluations_each": self.evaluations_each,
+            "stored": None if self.stored is None else vars(self.stored),
+            "captures": {self.ids[i]: int(captures[i]) for i in captures.nonzero()[0].tolist()},
+        }
+
+
+def extract(
+    model: Any, train: Images, *, control: Images | None = None, samples: int = 2048, steps: int = STEPS,
+    seed: int = 42, chunk: int | None = None, progress: Progress | None = None,
+) -> Extraction:  # fmt: skip
+    """Count the training images among the samples of a diffusion model, or the attractors of an autoencoder.
+
+    A diffusion model is sampled from noise in so many steps. An autoencoder is applied over and over from noise,
+    constants, blends and, if given, unseen images.
+    """
+    if not is_whole(samples, 1):
+        raise InputError(f"samples is a number of images, 1 or more; got {samples!r}.")
+    check_seed(seed)
+    if isinstance(model, Denoiser):
+        model.check_shape(*train.shape)
+        return _from_denoiser(model, train, samples, steps, seed, chunk, progress)
+    return _from_autoencoder(model, train, control, samples, seed, chunk, progress)
+
+
+def _from_denoiser(
+    denoiser: Denoiser, train: Images, samples: int, steps: int, seed: int, chunk: int | None,
+    progress: Progress | None,
+) -> Extraction:  # fmt: skip
+    options = {} if chunk is None else {"chunk": chunk}
+    drawn = sample(denoiser, samples, steps=steps, seed=seed, progress=progress, **options)
+    kind, evaluations = f"from noise in {steps} steps", samples * evaluations_for(steps)
+    return Extraction(drawn, find_copies(drawn, train), train.ids, evaluations, kind)
+
+
+def _from_autoencoder(
+    f: Any, train: Images, control: Images | None, samples: int, seed: int, chunk: int | None,
+    progress: Progress | None,
+) -> Extraction:  # fmt: skip
+    begun = starts(samples, train.shape, seed, control).to(device_of(f))
+    recovery = Iterate(limit=ITERATIONS)(f, begun, chunk=chunk, progress=progress)
+    ended = recovery.estimate.clamp(0, 1).cpu()
+    near = find_copies(ended, train)
+    stored = stored_images(near.captures(APPROXIMATE, len(train)))
+    kind = "attractors from noise, constants and blends"
+    if control is not None:
+        kind = "attractors from noise, constants, blends and unseen images"
+    return Extraction(ended, near, train.ids, int(recovery.steps.sum()), kind, stored)
+
+
+def _each(evaluations: float | None) -> str:
+    return "" if evaluations is None else f", {evaluations:.0f} for each"

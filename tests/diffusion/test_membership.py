@@ -1,0 +1,68 @@
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import Tensor
+
+from recollect import Images, InputError
+from recollect.diffusion import Denoiser
+from recollect.diffusion.membership import denoising_loss, secmi
+from tests.diffusion.making import memory_of, pictures
+
+
+def separated(train: Tensor, control: Tensor) -> bool:
+    return float(train.max()) < float(control.min())
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.4])
+def test_a_memory_denoises_its_own_images_better_than_others(sigma: float) -> None:
+    images, unseen = pictures(6), pictures(5, seed=1)
+    denoiser = memory_of(images)
+    assert separated(*(denoising_loss(denoiser, one, sigma, draws=2) for one in (images, unseen)))
+
+
+def test_the_loss_is_that_of_the_noise_stated() -> None:
+    """A denoiser that leaves everything as it is errs by the variance of the noise: (sigma / 2)^2 in [0, 1]."""
+    denoiser = Denoiser.of(lambda x, sigma: x, (3, 8, 8))
+    loss = denoising_loss(denoiser, pictures(20), 0.4, draws=8)
+    assert float(loss.mean()) == pytest.approx(0.2**2, rel=0.03)
+    part = denoising_loss(denoiser, pictures(20)[3:5], 0.4, draws=8)
+    assert torch.allclose(part, loss[3:5])  # the noise is the image's own
+
+
+def test_secmi_is_zero_where_the_flow_is_straight_and_counts_its_evaluations() -> None:
+    calls: list[float] = []
+
+    def towards_grey(x: Tensor, sigma: Tensor) -> Tensor:
+        calls.append(float(sigma))
+        return 0 * x
+
+    denoiser = Denoiser.of(towards_grey, (3, 8, 8))
+    calls.clear()
+    errors = secmi(denoiser, pictures(3), 0.3, steps=5)
+    assert len(calls) == 5 + 2
+    assert float(errors.max()) < 1e-10
+    assert calls[-2:] == pytest.approx([0.3, 0.33])
+
+
+def test_secmi_tells_a_memory_of_smooth_images_from_unseen_ones() -> None:
+    """Independent of SecMI's code: the t-error of the exact denoiser, written out, agrees."""
+    images = pictures(4)
+    denoiser, sigma, ratio = memory_of(images), 0.5, 1.2
+    errors = secmi(denoiser, images, sigma, steps=3, ratio=ratio)
+    x = 2 * images.pixels - 1
+    levels = [0.01, 0.01 * 50 ** (1 / 3), 0.01 * 50 ** (2 / 3), sigma]
+    for now, then in pairwise(levels):
+        x = x + (then - now) * (x - denoiser.clean(x, now)) / now
+    up = x + (ratio - 1) * (x - denoiser.clean(x, sigma))
+    back = up + (1 / ratio - 1) * (up - denoiser.clean(up, sigma * ratio))
+    assert torch.allclose(errors, ((back - x) / 2).square().flatten(1).mean(1).double(), rtol=1e-3, atol=1e-9)
+
+
+def test_wrong_sizes_and_levels_are_refused() -> None:
+    denoiser = memory_of(pictures(2))
+    with pytest.raises(InputError, match="takes images of 3x8x8"):
+        denoising_loss(denoiser, Images(torch.rand(2, 1, 8, 8)), 0.2)
+    for measure in (denoising_loss, secmi):
+        with pytest.raises(InputError, match="The noise level is a number"):
+            measure(denoiser, pictures(2), 500.0)

@@ -1,0 +1,53 @@
+import json
+
+import pytest
+import torch
+
+from recollect import FullyConnected, Images, InputError
+from recollect.extraction import extract
+from tests.auditing.making import images as bright
+from tests.diffusion.making import memory_of, pictures
+from tests.planted import Memorizer
+
+
+def test_samples_of_a_diffusion_model_that_memorized_are_its_training_images() -> None:
+    images = pictures(5)
+    found = extract(memory_of(images), images, samples=24, steps=10)
+    assert found.distinct["approximate"] == found.distinct["patches"] == 5
+    assert found.evaluations == 24 * 19
+    assert found.evaluations_each == pytest.approx(24 * 19 / 5)
+    assert found.stored is None
+    assert str(found).startswith("5 of the 5 training images came out of 24 samples (from noise in 10 steps)")
+    facts = json.loads(json.dumps(found.to_dict()))
+    assert sum(facts["captures"].values()) == 24
+    others = extract(memory_of(images), pictures(5, seed=1), samples=24, steps=10)
+    assert others.distinct == {"accurate": 0, "approximate": 0, "patches": 0}
+    assert others.evaluations_each is None
+
+
+def test_attractors_of_an_autoencoder_that_memorized_are_its_training_images() -> None:
+    stored = bright(6, 1)
+    found = extract(Memorizer(stored.pixels), stored, samples=60)
+    assert found.distinct["accurate"] == 6
+    assert found.stored is not None
+    assert found.stored.at_least <= 6
+    assert found.evaluations > 60
+    assert "By capture and recapture the model stores at least" in str(found)
+    with_unseen = extract(Memorizer(stored.pixels), stored, control=bright(4, 2), samples=12)
+    assert "unseen images" in with_unseen.kind
+
+
+def test_an_untrained_network_gives_nothing_away() -> None:
+    images = bright(6, 1)
+    found = extract(FullyConnected(images.shape, layers=2, width=16), images, samples=10)
+    assert found.distinct["approximate"] == 0
+    assert found.stored is not None
+    assert found.stored.at_least == 0
+
+
+def test_what_cannot_be_extracted_is_refused() -> None:
+    images = pictures(3)
+    with pytest.raises(InputError, match="samples is a number of images"):
+        extract(memory_of(images), images, samples=0)
+    with pytest.raises(InputError, match="takes images of 3x8x8; these are 3x4x4"):
+        extract(memory_of(images), Images(torch.rand(2, 3, 4, 4)))
