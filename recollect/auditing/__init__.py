@@ -2,9 +2,21 @@
 
 from recollect.auditing.audit import audit, run_audit
 from recollect.auditing.measure import record_of, recover
-from recollect.auditing.progress import AuditProgress
+from recollect.auditing.progress import AuditProgress, shown_progress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.result import Audit
-from recollect.auditing.shards import Spread
+from recollect.auditing.shards import ShardedMeasurer
+from recollect.auditing.workload import OutOfTime
 
-__all__ = ["Audit", "AuditProgress", "AuditRequest", "Spread", "audit", "record_of", "recover", "run_audit"]
+__all__ = [
+    "Audit",
+    "AuditProgress",
+    "AuditRequest",
+    "OutOfTime",
+    "ShardedMeasurer",
+    "audit",
+    "record_of",
+    "recover",
+    "run_audit",
+    "shown_progress",
+]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from recollect.attractors import fixed_point_error, spectral_radius
+from recollect.attractors import SpectralRadius, fixed_point_error, spectral_radius
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.store import Store
 from recollect.devices.precision import device_of
@@ -60,7 +60,7 @@ def with_outcome(rows: Sequence[Row], records: Sequence[Record]) -> list[Row]:
 
 
 def _around(f: Any, image: torch.Tensor) -> Row:
-    """An attractor is a fixed point, as exactly as recovery is judged, with all eigenvalues inside the unit circle."""
+    """Measure how far the model moves an image and how it treats the surroundings."""
     x = image.to(device_of(f))
     error = float(fixed_point_error(f, x))
     try:
@@ -72,6 +72,19 @@ def _around(f: Any, image: torch.Tensor) -> Row:
         raise InputError(f"The Jacobian of this model cannot be taken ({reason}).") from problem
     return {
         "fixed_point_error": error,
-        "spectral_radius": radius,
-        "attractor": error < ACCURATE and math.isfinite(radius) and radius < 1,
+        "spectral_radius": radius.value,
+        "converged": radius.converged,
+        "attractor": is_attractor(error, radius),
     }
+
+
+def is_attractor(error: float, radius: SpectralRadius) -> bool | None:
+    """Say whether iteration near the image ends at the image, as exactly as recovery is judged; None: undecided.
+
+    A step of size e leads to a fixed point at a distance of e / (1 - radius), since every further step adds to it.
+    """
+    if not error < ACCURATE:
+        return False
+    if radius.below_one is None:
+        return None
+    return radius.below_one and error / (1 - radius.value) ** 2 < ACCURATE

@@ -2,52 +2,82 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from recollect.auditing.attraction import examine
+from recollect.auditing.diffusion_model import chart_noise_levels, check_measurer
 from recollect.auditing.facts import audit_facts
-from recollect.auditing.inputs import choose_settings, open_inputs
+from recollect.auditing.inputs import Inputs, choose_settings, open_inputs
 from recollect.auditing.judge import judge
 from recollect.auditing.measure import Conditions, Measured, Measurer, Trial, measure_cells
-from recollect.auditing.progress import AuditProgress, no_progress
+from recollect.auditing.progress import AuditProgress, no_progress, shown_progress, tell_on_stderr
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.result import Audit
 from recollect.auditing.store import Store
 from recollect.auditing.traces import trace_audit
+from recollect.auditing.workload import WholeProgress, Workload, workload_sentence
+from recollect.distributed.jobs import Budget, Log
 from recollect.recovery import Progress
 
 
 def audit(
-    model: Any, *, train: Any, control: Any = None, progress: AuditProgress | None = None,
-    measurer: Measurer | None = None, **settings: Any,
+    model: Any, *, train: Any, control: Any = None, progress: AuditProgress | bool | None = None,
+    measurer: Measurer | None = None, tell: Log = tell_on_stderr, **settings: Any,
 ) -> Audit:  # fmt: skip
     """Measure how much of `train` can be recovered from `model`; `control` are images that it never saw.
 
     `settings` are the other fields of `recollect.auditing.AuditRequest`: masks, fill, methods, gamma, start,
-    noise_std, attractors, prior, out, chunk, seed, title. `progress` is called with what is done, how far and of how
-    much. `measurer` measures the cells in place of this process: a `Spread` over several machines.
+    noise_std, attractors, prior, out, chunk, seed, title, fail_above, threshold, max_seconds. `progress=True` shows a
+    bar in a terminal or a notebook, and lines elsewhere; a function is called with what is done, how far and of how
+    much. `measurer` measures the cells in place of this process: a `ShardedMeasurer` over machines. `tell` is called
+    with a sentence when results of another audit are moved out of the way.
     """
-    return run_audit(AuditRequest(model, train, control, **settings), progress, measurer)
+    request = AuditRequest(model, train, control, **settings)
+    with shown_progress(quiet=progress is not True) as shown:
+        return run_audit(request, progress if callable(progress) else shown, measurer, tell)
 
 
-def run_audit(request: AuditRequest, progress: AuditProgress | None = None, measurer: Measurer | None = None) -> Audit:
-    """Run the audit that is requested; with `out`, a stopped one is resumed."""
-    progress = progress or no_progress
+def run_audit(
+    request: AuditRequest, progress: AuditProgress | None = None, measurer: Measurer | None = None,
+    tell: Log = tell_on_stderr, announce: Log | None = None,
+) -> Audit:  # fmt: skip
+    """Run the audit that is requested; with `out`, a stopped one is resumed.
+
+    `announce` is told before the work begins how long it takes at most. `OutOfTime` is raised after `max_seconds`.
+    """
+    budget = Budget(request.max_seconds or math.inf)
     opened = open_inputs(request)
+    check_measurer(opened.model, measurer)
     store = Store(request.out)
-    inputs = choose_settings(request, opened, store, progress)
+    with store.locked():
+        work = Workload.of(request, opened)
+        if announce:
+            announce(workload_sentence(opened, work))
+        return _run(request, opened, store, WholeProgress(progress or no_progress, work, budget), measurer, tell)
+
+
+def _run(
+    request: AuditRequest, opened: Inputs, store: Store, whole: WholeProgress, measurer: Measurer | None, tell: Log
+) -> Audit:
+    opened = replace(opened, identity=store.recognise(opened.identity))
+    inputs = choose_settings(request, opened, store, whole.stage("tuning"))
     f, facts = inputs.model, audit_facts(request, inputs)
-    model_hash = facts["model"]["hash"]
-    conditions = Conditions(model_hash, request.noise_std, request.seed, facts["provenance"], request.chunk)
-    here = partial(_measure_here, f)
-    records = measure_cells(measurer or here, inputs.damaged_sets, inputs.methods, conditions, store, progress)
+    model_hash, source = inputs.identity.hash, inputs.identity.source
+    conditions = Conditions(model_hash, request.noise_std, request.seed, facts["provenance"], request.chunk, source)
+    records = measure_cells(
+        measurer or partial(_measure_here, f), inputs.damaged_sets, inputs.sets["train"], inputs.methods, conditions,
+        store, whole.stage("cells"), tell,
+    )  # fmt: skip
+    facts |= chart_noise_levels(f, inputs.scored, inputs.methods, request.seed, store, whole.stage("cells"))
     attraction = None
     if request.attractors:
         first = inputs.scored["train"][: request.attractors]
-        attraction = examine(f, first, model_hash, store, progress)
+        attraction = examine(f, first, model_hash, store, whole.stage("attractors"))
     trace_mask, store.traces = trace_audit(f, inputs.damaged_sets, inputs.methods, conditions)
-    judgement = judge(inputs, facts, records, attraction)
+    judgement = judge(inputs, facts, records, attraction, request.gate)
     result = Audit(
         records, **vars(judgement), facts=facts, store=store, title=request.title or facts["model"]["name"],
         command=request.command, trace_mask=trace_mask,

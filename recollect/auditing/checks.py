@@ -16,6 +16,7 @@ from recollect.scoring import ACCURATE, APPROXIMATE, Score
 
 Level = Literal["ok", "note", "warning"]
 COPIES = 0.02  # of the damage: a model that moves less copies its input
+NAMED = 10  # images that a sentence names; audit.json names all
 FLOAT32_ROUNDING = 1e-13  # MSE of a float32 network's own rounding, where it could not be measured
 _STOPS = {"limit": "hit the limit of rounds", "cycle": "went in a cycle", "diverged": "diverged"}
 
@@ -40,6 +41,20 @@ def check_determinism(deterministic: bool) -> Check:
     )  # fmt: skip
 
 
+def check_batch(influence: float | None) -> Check | None:
+    """Does the output for an image depend on the other images of its batch? None where chance hides it."""
+    if influence is None:
+        return None
+    if not influence:
+        return Check("batch", "ok", "The output for one image does not depend on the other images of its batch.")
+    return Check(
+        "batch", "warning",
+        f"The output for one image changes with the other images of its batch, by up to {influence:.1%} of its largest "
+        "value (statistics of the batch, attention over it, or its order?). Rates then depend on which images are "
+        "attacked together; --batch 1 computes each image alone.",
+    )  # fmt: skip
+
+
 def check_fit(train_loss: float) -> Check:
     """Is the model fitted well enough? Recovery cannot be more exact than the fit."""
     if train_loss <= ACCURATE:
@@ -58,9 +73,14 @@ def check_fit(train_loss: float) -> Check:
     )  # fmt: skip
 
 
+def copies_input(damage_moved: float | None) -> bool:
+    """Return whether a model returns damaged images nearly unchanged."""
+    return damage_moved is not None and damage_moved < COPIES
+
+
 def check_copying(damage_moved: float | None) -> Check | None:
     """Does the model copy its input? Attacks need a model that restores what it memorized."""
-    if damage_moved is None or not damage_moved < COPIES:
+    if damage_moved is None or not copies_input(damage_moved):
         return None
     return Check(
         "copying", "warning",
@@ -80,15 +100,17 @@ def check_control(images: int | None) -> Check:
     return Check("control", "ok", f"{images} control images that the model never saw were attacked in the same way.")
 
 
-def check_overlap(overlapping: int, control: int) -> Check:
-    """Are control images in train too, exactly or nearly?"""
-    if overlapping:
-        return Check(
-            "overlap", "warning",
-            f"{overlapping} of the {control} control images equal or nearly equal a training image: the control rate "
-            "is too high by up to that many.",
-        )  # fmt: skip
-    return Check("overlap", "ok", "No control image equals or nearly equals a training image.")
+def check_overlap(copies: Sequence[str], control: int) -> Check:
+    """Are control images in train too: equal, nearly equal, mirrored or shifted? They are left out of every rate."""
+    if not copies:
+        return Check("overlap", "ok", "No control image equals or nearly equals a training image, mirrored or shifted.")
+    named = ", ".join(copies[:NAMED])
+    more = f" and {len(copies) - NAMED} more" if len(copies) > NAMED else ""
+    return Check(
+        "overlap", "warning",
+        f"{len(copies)} of the {control} control images are copies of training images (equal, nearly equal, mirrored "
+        f"or shifted) and are left out of every rate: {named}{more}.",
+    )  # fmt: skip
 
 
 def check_duplicates(repeated: int, train: int) -> Check:
@@ -119,13 +141,13 @@ def check_black(images: Images, chunk: int = 1024) -> Check:
 
 def check_zero_rule(records: Sequence[Record], rules: Collection[str], beside: Sequence[str]) -> Check | None:
     """Do the zeros of a damaged image give the mask away? Compare methods that read it off with those `beside` them."""
-    rule = [r for r in records if r.cell["method"] in rules and r.cell["set"] == "train"]
-    exact = [accuracy == 1.0 for r in rule for accuracy in r.mask_accuracy or []]
+    rule = _on_train(records, rules)
+    exact = [accuracy == 1.0 for record in rule for accuracy in record.mask_accuracy or []]
     if not exact:
         return None
     share, rates = sum(exact) / len(exact), f"recovers {_accurate(rule):.0%} accurately"
     for name in beside:
-        if attacked := [r for r in records if r.cell["method"] == name and r.cell["set"] == "train"]:
+        if attacked := _on_train(records, [name]):
             rates += f", {name} {_accurate(attacked):.0%}"
     sentence = (
         f'The simple rule "zero pixels were erased" finds the exact mask in {share:.0%} of the tries on training '
@@ -139,8 +161,7 @@ def check_zero_rule(records: Sequence[Record], rules: Collection[str], beside: S
 def check_stops(records: Sequence[Record], stop_at_limit: Collection[str] = ()) -> Check:
     """Did every recovery settle? For the methods in `stop_at_limit` the limit is a normal end."""
     sentences, worrying = [], False
-    for method in dict.fromkeys(r.cell["method"] for r in records):
-        stops = Counter(stop for r in records if r.cell["method"] == method for stop in r.stop)
+    for method, stops in _stops_by_method(records).items():
         total, missed = sum(stops.values()), {stop: stops[stop] for stop in _STOPS if stops[stop]}
         if not missed:
             continue
@@ -218,7 +239,8 @@ def check_prior_strength(records: Sequence[Record], methods: Sequence[str], besi
 def check_attractors(rows: Sequence[Mapping[str, Any]]) -> Check:
     """How does being an attractor relate to being recovered?"""
     attractors = [r["recovered"] for r in rows if r["attractor"]]
-    others = [r["recovered"] for r in rows if not r["attractor"]]
+    others = [r["recovered"] for r in rows if r["attractor"] is False]
+    undecided = len(rows) - len(attractors) - len(others)
     groups = {"attractors": attractors, "others": others}
     counts = [f"{sum(recovered)} of {len(recovered)} {name}" for name, recovered in groups.items() if recovered]
     sentence = (
@@ -227,7 +249,20 @@ def check_attractors(rows: Sequence[Mapping[str, Any]]) -> Check:
     )
     if any(others):
         sentence += ", so an image can be recovered without being an attractor"
+    if undecided:
+        sentence += f". For {undecided} the eigenvalues did not decide"
     return Check("attractors", "note", sentence + ".")
+
+
+def _on_train(records: Sequence[Record], methods: Collection[str]) -> list[Record]:
+    return [record for record in records if record.cell["method"] in methods and record.cell["set"] == "train"]
+
+
+def _stops_by_method(records: Sequence[Record]) -> dict[str, Counter[str]]:
+    stops: dict[str, Counter[str]] = {}
+    for record in records:
+        stops.setdefault(record.cell["method"], Counter()).update(record.stop)
+    return stops
 
 
 def _accurate(records: Sequence[Record]) -> float:

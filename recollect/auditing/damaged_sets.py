@@ -62,12 +62,14 @@ def damage(sets: Mapping[str, Images], masks: Mapping[str, Any], fills: Sequence
     return damaged
 
 
-def leave_out(damaged: Sequence[DamagedSet], ids: Sequence[str]) -> list[DamagedSet]:
-    """Leave these training images out; control images have ids of their own and all stay."""
+def leave_out(damaged: Sequence[DamagedSet], set_name: str, ids: Sequence[str]) -> list[DamagedSet]:
+    """Leave these images of one set out; images of another set have ids of their own and all stay."""
+    if not ids:
+        return list(damaged)
     images: dict[str, Images] = {}
     kept = []
     for one in damaged:
-        if one.set == "train":
+        if one.set == set_name:
             one = one.without(ids)
         one = replace(one, images=images.setdefault(one.set, one.images))  # one copy for all masks
         kept.append(one)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from recollect.auditing.diffusion_model import noise_level_facts
 from recollect.auditing.generic_baseline import prior_facts
 from recollect.auditing.inputs import Inputs
 from recollect.auditing.method_facts import method_facts
 from recollect.auditing.method_setup import names_where
-from recollect.auditing.model_facts import damage_moved, describe_model
+from recollect.auditing.model_facts import damage_moved, describe_format, describe_model
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.statistics import THRESHOLDS
 from recollect.devices.precision import device_of
 from recollect.engine import arithmetic_of
+from recollect.images import Images
+from recollect.models.formats import ModelReference, find_format
 from recollect.records import plain, provenance
 
 
@@ -23,20 +27,44 @@ def audit_facts(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
     started = datetime.now(UTC).isoformat(timespec="seconds")
     products = arithmetic_of(inputs.model, sets["train"].pixels)
     return {
-        "model": _model(inputs),
+        "model": _model(request, inputs) | {"weights_given": weights_given(request)},
+        "plan": request.plan.facts(request.gate) if request.plan else None,
         "methods": method_facts(inputs.methods),
         "settings": _settings(request, inputs),
         "control": None,
-        **{name: {"name": s.name, "images": len(s), "hash": s.hash} for name, s in sets.items()},
+        **{name: _set_facts(name, images, inputs) for name, images in sets.items()},
         "prior": prior_facts(inputs.methods, sets),
         "provenance": provenance(device_of(inputs.model), started=started, products=products),
     }
 
 
-def _model(inputs: Inputs) -> dict[str, Any]:
+def _model(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
     train = [damaged for damaged in inputs.damaged_sets if damaged.set == "train"]
     moved = damage_moved(inputs.model, train[0].images, (damaged.truth for damaged in train))
-    return describe_model(inputs.model, train[0].images, inputs.probe.deterministic) | {"damage_moved": moved}
+    identity = {"hash": inputs.identity.hash, "source": inputs.identity.source}
+    described = describe_model(inputs.model, train[0].images, inputs.probe.deterministic)
+    described |= noise_level_facts(inputs.model)
+    return described | describe_format(request.model) | identity | {"damage_moved": moved}
+
+
+def _set_facts(name: str, images: Images, inputs: Inputs) -> dict[str, Any]:
+    """Describe the images that are scored, and those left out because they are copies of training images."""
+    facts: dict[str, Any] = {"name": images.name, "images": len(images), "hash": images.hash}
+    if name == "control":
+        facts["copies_left_out"] = [
+            {"image": pair.first, "training_image": pair.second, "mse": pair.mse, "moved": pair.moved}
+            for pair in inputs.duplicates.across
+        ]
+    return facts
+
+
+def weights_given(request: AuditRequest) -> bool | None:
+    """Say whether weights were given to a factory; None for a model that has its own."""
+    if not isinstance(request.model, (str, Path)):
+        return None
+    if not find_format(ModelReference(str(request.model))).takes_weights:
+        return None
+    return request.model_options.get("weights") is not None
 
 
 def _settings(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:

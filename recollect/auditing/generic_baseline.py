@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from recollect.auditing.method_setup import names_where, unbuilt
-from recollect.diffusion import Prior, bundled, open_prior
+from recollect.diffusion import Denoiser, bundled, open_denoiser
 from recollect.errors import InputError
 from recollect.images import Images
 
@@ -24,7 +24,7 @@ def prior_for(methods: Mapping[str, Any], prior: Any, device: torch.device) -> A
         return None
     if prior is None:
         return bundled(device)
-    return open_prior(prior, device=device) if isinstance(prior, (str, Path)) else prior
+    return open_denoiser(prior, device=device) if isinstance(prior, (str, Path)) else prior
 
 
 def check_one_prior(methods: Mapping[str, Any]) -> None:
@@ -48,9 +48,9 @@ def _by_prior(methods: Mapping[str, Any]) -> list[str]:
 
 
 def _described(prior: Any, sets: Mapping[str, Images]) -> dict[str, Any]:
-    if not isinstance(prior, Prior):
-        return {"name": type(prior).__name__, "weights": None, **_UNKNOWN}
-    named = {"name": prior.name, "weights": prior.weights_hash}
+    if not isinstance(prior, Denoiser):
+        return {"name": type(prior).__name__, "weights": None, "hash": None, **_UNKNOWN}
+    named = {"name": prior.name, "weights": prior.weights_hash, "hash": prior.hash}
     if prior.card is None:
         return {**named, **_UNKNOWN}
     return {

@@ -1,37 +1,91 @@
-"""An audit in sentences: one that a manager can read, then the numbers behind it."""
+"""An audit in sentences: one that a manager can read, and what stands beside it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from recollect.auditing.checks import Check
-from recollect.auditing.statistics import ANY_MASK, OVERALL, Statistics
-from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate, Score
+from recollect.auditing.statistics import ANY_MASK, Returned, Statistics, rate_facts
+from recollect.auditing.thresholds import EXACT, Threshold
+from recollect.scoring import ACCURATE, APPROXIMATE, Rate, Score
 
 
-def headline(statistics: Statistics, *, sees_model: bool = True, knowledge: str = "") -> str:
-    """Say how much of the training set is recovered, against how much of images that the model never saw.
+@dataclass(frozen=True)
+class Finding:
+    """What any attack under any mask recovers, at the threshold that the model's fit supports."""
 
-    `sees_model` and `knowledge` are what the main method says of itself.
+    threshold: Threshold
+    methods: list[str]  # an image counts if one of these recovers it under one mask
+    masks: int
+    train: Rate
+    control: Rate | None
+    best: str  # the strongest single method
+    best_train: Rate
+    returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
+
+    def facts(self) -> dict[str, Any]:
+        """Give plain values for audit.json."""
+        return {
+            "threshold": asdict(self.threshold),
+            "methods": self.methods,
+            "train": rate_facts(self.train),
+            "control": rate_facts(self.control) if self.control else None,
+            "best": {"method": self.best, "train": rate_facts(self.best_train)},
+            "returned": {name: asdict(returned) for name, returned in self.returned.items()},
+            "beside": self.beside,
+        }
+
+    @property
+    def beside(self) -> str:
+        """Say what is counted, and which single attack is the strongest."""
+        under = f"under any of {self.masks} masks" if self.masks > 1 else "under one mask"
+        if len(self.methods) == 1:
+            return f"Counted: images recovered by {self.best} {under}, {self.threshold}."
+        return (
+            f"Counted: images recovered by any of {len(self.methods)} attacks ({', '.join(self.methods)}) {under}, "
+            f"{self.threshold}. The best single attack is {self.best}: {_of(self.best_train)}."
+        )
+
+
+def find(statistics: Statistics, threshold: Threshold) -> Finding:
+    """Count what any attack recovers of both sets, in exactly the same way."""
+    rates = {name: statistics.any_attack(name).rate(threshold.mse) for name in statistics.sets}
+    best = statistics.rate("train", ANY_MASK, statistics.main_method, threshold.mse)
+    methods = statistics.counted or [statistics.main_method]
+    return Finding(
+        threshold, methods, len(statistics.masks), rates["train"], rates.get("control"), statistics.main_method, best,
+        returned={name: statistics.returned(name, threshold.mse) for name in statistics.sets},
+    )  # fmt: skip
+
+
+def headline(finding: Finding, *, sees_model: bool = True, knowledge: str = "") -> str:
+    """Say how many training images the model reproduces, and how many of the images that it never saw.
+
+    `sees_model` and `knowledge` are what the method says of itself where no attack was run.
     """
-    method = statistics.main_method
-    train = statistics.rate("train", ANY_MASK, method)
-    roughly = statistics.rate("train", ANY_MASK, method, APPROXIMATE)
-    source = "recovered almost exactly from this model" if sees_model else "restored almost exactly without this model"
-    by = f", by {knowledge}" if knowledge else ""
-    recovered = (
-        f"{_share(train)} of the {train.total} training images can be {source} (95% interval {_range(train)}) and "
-        f"{_share(roughly)} approximately ({_range(roughly)}), from copies damaged {_ways(len(statistics.masks))}{by}"
-    )
-    if not statistics.has_control:
-        return f"{recovered}; no control images were given, so nothing shows that the model memorized them."
-    control = statistics.rate("control", ANY_MASK, method)
-    also = statistics.rate("control", ANY_MASK, method, APPROXIMATE)
-    return (
-        f"{recovered}; of {control.total} images that it never saw, {_share(control)} ({_range(control)}) and "
-        f"{_share(also)} ({_range(also)})."
-    )
+    roughly = "" if finding.threshold == EXACT else " approximately"
+    what = f"{_of(finding.train)} training images{roughly} (95% interval {percent_range(finding.train)})"
+    who = knowledge[:1].upper() + knowledge[1:]
+    recovered = f"This model reproduces {what}."
+    if not sees_model:
+        recovered = f"{who} restores {what} without this model."
+    elif knowledge:
+        recovered = f"{who} recovers {what} from this model."
+    if finding.control is None:
+        return f"{recovered} No unseen images were given to compare with."
+    unseen = f"Of {finding.control.total} images it never saw: {finding.control.count}."
+    return " ".join([recovered, unseen, *_handed_out(finding.returned["control"])])
+
+
+def _handed_out(returned: Returned) -> Iterator[str]:
+    """Say how many training images came out of images that have nothing to do with them."""
+    if returned.different:
+        yield (
+            f"From {returned.images} damaged images it never saw, the model returned {returned.different} different "
+            f"training {'image' if returned.different == 1 else 'images'}."
+        )
 
 
 def attribution(
@@ -41,17 +95,16 @@ def attribution(
 
     Priors restore hardly anything almost exactly, so an image that they restore approximately is not attributed.
     """
-    method = statistics.main_method
-    if not prior or method in without_model:
+    if not prior or statistics.main_method in without_model:
         return None
     if noise_std:
         return "No attribution: with noise, what a generic prior restores keeps the noise of the kept pixels."
-    own = statistics.score("train", ANY_MASK, method).mse
+    own = statistics.any_attack("train").mse
     generic = Score.best_of([statistics.score("train", ANY_MASK, name) for name in without_model])
     restored = generic.mse < APPROXIMATE
     exactly, roughly = (int(((own < threshold) & ~restored).sum()) for threshold in (ACCURATE, APPROXIMATE))
     return (
-        f"Attribution: of {len(own)} training images, {method} recovers {exactly} almost exactly and {roughly} "
+        f"Attribution: of {len(own)} training images, attacks recover {exactly} almost exactly and {roughly} "
         f"approximately that nothing restores approximately without this model. {_without_model(prior)} "
         f"{int(restored.sum())} approximately."
     )
@@ -64,92 +117,34 @@ def _without_model(prior: Mapping[str, Any]) -> str:
     return f"{generic} and simple inpainting ({beside}), which know the masks, restore"
 
 
-def printout(
-    statistics: Statistics, headline: str, attribution: str | None, checks: Sequence[Check], tuned_on: int
-) -> str:
-    """Write the headline, the rates with their intervals, the other methods, membership, and the checks."""
-    lines = [headline]
-    lines += ["", *_rates(statistics, "Almost exactly", ACCURATE)]
-    lines += ["", *_rates(statistics, "Approximately", APPROXIMATE)]
-    if len(statistics.methods) > 1:
-        lines += ["", *_methods(statistics)]
-    if attribution:
-        lines += ["", attribution]
-    lines += _membership(statistics)
-    if tuned_on:
-        lines += ["", f"Gamma and start were searched on {tuned_on} other training images, left out of every rate."]
-    if worrying := [f"{check.level}: {check.sentence}" for check in checks if check.level != "ok"]:
-        lines += ["", *worrying]
-    return "\n".join(lines)
-
-
-def _membership(statistics: Statistics) -> list[str]:
+def membership_sentence(statistics: Statistics) -> str | None:
+    """Say how well the error tells training from unseen images; None without unseen images."""
     attack = statistics.membership()
     if attack is None:
-        return []
-    return [
-        "",
-        f"Telling training from control images by the error ({statistics.main_method}): AUC {attack.auc:.3f} (0.5 is "
-        f"guessing), and {attack.tpr_at_1_fpr:.0%} of the training images are found at 1% false positives.",
-    ]
+        return None
+    sentence = (
+        f"Telling training from unseen images by the error ({statistics.main_method}): AUC {attack.auc:.3f} (95% "
+        f"interval {attack.auc_low:.3f} to {attack.auc_high:.3f}; 0.5 is guessing)"
+    )
+    if attack.tpr_at_1_fpr is not None:
+        sentence += f", and {attack.tpr_at_1_fpr:.0%} of the training images are found at 1% false positives"
+    return f"{sentence}."
 
 
-def _rates(statistics: Statistics, how: str, threshold: float) -> Iterator[str]:
-    """Give a row a mask: train, control and the excess, with intervals."""
-    method, masks = statistics.main_method, statistics.masks
-    if len(masks) > 1:
-        masks = [*masks, *OVERALL]
-    width = max(len(mask) for mask in [*masks, *OVERALL]) + 2
-    yield f"{how} recovered (MSE below {threshold:.0e}) by {method}, in percent with 95% intervals"
-    titles = "".join(f"{set_name:<20}" for set_name in statistics.sets)
-    yield " " * width + titles + ("excess over control" if statistics.has_control else "")
-    for mask in masks:
-        cells = "".join(f"{_cell(statistics.rate(s, mask, method, threshold)):<20}" for s in statistics.sets)
-        yield f"{mask:<{width}}{cells}{_signed(statistics.excess(method, threshold, mask))}".rstrip()
+def _of(rate: Rate) -> str:
+    return f"{rate.count} of {rate.total}"
 
 
-def _methods(statistics: Statistics) -> Iterator[str]:
-    """Put all methods side by side on the training images, with the best of all masks on control images below."""
-    rows = [("train", mask, mask) for mask in statistics.masks]
-    if len(rows) > 1:
-        rows.append(("train", ANY_MASK, ANY_MASK))
-    if statistics.has_control:
-        rows.append(("control", ANY_MASK, f"control, {ANY_MASK}"))
-    first = max(len(label) for _, _, label in rows) + 2
-    width = max(9, *(len(method) for method in statistics.methods)) + 3
-    yield "All methods on the training images, almost exactly / approximately recovered, in percent"
-    yield " " * first + "".join(f"{method:>{width}}" for method in statistics.methods)
-    for set_name, mask, label in rows:
-        cells = [_pair(statistics.score(set_name, mask, method)) for method in statistics.methods]
-        yield f"{label:<{first}}" + "".join(f"{cell:>{width}}" for cell in cells)
-
-
-def _pair(score: Score) -> str:
-    return f"{100 * score.accurate.value:.0f} / {100 * score.approximate.value:.0f}"
-
-
-def _cell(rate: Rate) -> str:
+def percent_range(rate: Rate) -> str:
+    """Write the 95% interval of a rate."""
     low, high = rate.interval
-    return f"{100 * rate.value:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
+    return f"{_percent(low)}-{_percent(high)}%"
 
 
-def _signed(above: Excess | None) -> str:
-    if above is None:
-        return ""
-    return f"{100 * above.value:+.0f} [{100 * above.low:+.0f}, {100 * above.high:+.0f}]"
-
-
-def _ways(masks: int) -> str:
-    return f"in at least one of {masks} ways" if masks > 1 else "in one way"
-
-
-def _share(rate: Rate) -> str:
-    """Write a share in whole percent, but never 0% of something nor 100% of not all."""
-    if 0 < rate.value < 0.01:
-        return f"{rate.value:.2%}"
-    return f"{rate.value:.1%}" if 0.99 < rate.value < 1 else f"{rate.value:.0%}"
-
-
-def _range(rate: Rate) -> str:
-    low, high = rate.interval
-    return f"{low:.0%} to {high:.0%}"
+def _percent(share: float) -> str:
+    """Write whole percents, but never 0 of something nor 100 of not all."""
+    if 0 < share < 0.01:
+        return f"{100 * share:.2g}"
+    if 0.99 < share < 1:
+        return f"{math.floor(1000 * share) / 10:.1f}"
+    return f"{100 * share:.0f}"

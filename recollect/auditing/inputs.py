@@ -8,16 +8,19 @@ from typing import Any
 
 from recollect.auditing import tuning
 from recollect.auditing.damaged_sets import DamagedSet, damage, leave_out, load_sets
+from recollect.auditing.diffusion_model import as_autoencoder, at_noise_level, bounded
 from recollect.auditing.generic_baseline import check_one_prior, prior_for
 from recollect.auditing.method_setup import are_built, build, names_where, unbuilt, with_companions
+from recollect.auditing.model_identity import ModelIdentity, identify, weights_hash
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.store import Store
 from recollect.degradation import Erasure
 from recollect.devices.precision import device_of
+from recollect.diffusion import DenoiserAt
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.models import Probe, open_model, probe_model
+from recollect.models import Probe, open_model, probe_model, source_hash
 from recollect.sources import Duplicates, find_duplicates
 
 
@@ -30,6 +33,7 @@ class Inputs:
     damaged_sets: Sequence[DamagedSet]
     methods: Mapping[str, Any]  # a method that still needs settings is a class
     probe: Probe
+    identity: ModelIdentity
     duplicates: Duplicates
     tuning: tuning.Tuning | None = None
 
@@ -46,7 +50,7 @@ class Inputs:
 
 def open_inputs(request: AuditRequest) -> Inputs:
     """Open what a request names; a mistake is refused here, before hours of work."""
-    model = _open(request)
+    model = as_autoencoder(_open(request), request.noise_level)
     sets = load_sets(request.train, request.control)
     damaged_sets = damage(sets, request.named_masks, request.fills, request.seed)
     black = any(damaged.black for damaged in damaged_sets)
@@ -56,20 +60,28 @@ def open_inputs(request: AuditRequest) -> Inputs:
     methods = build(methods, paste=request.paste, seed=request.seed, prior=prior)
     _check_methods(methods, sets["train"])
     probe = probe_model(model, sets["train"])
-    return Inputs(model, sets, damaged_sets, methods, probe, _duplicates(sets))
+    identity = identify(model, sets["train"], deterministic=probe.deterministic, source=source_hash(request.model))
+    duplicates = _duplicates(sets)
+    damaged_sets = leave_out(damaged_sets, "control", [pair.first for pair in duplicates.across])
+    return Inputs(model, sets, damaged_sets, methods, probe, identity, duplicates)
 
 
 def choose_settings(request: AuditRequest, inputs: Inputs, store: Store, progress: AuditProgress) -> Inputs:
     """Build the methods that still need settings; images that a search takes are left out of the score."""
     if are_built(inputs.methods):
         return inputs
-    space = tuning.search_space(inputs.model, request.gamma, request.start, request.noise_std)
+    level = request.model.sigma if isinstance(request.model, DenoiserAt) else request.noise_level
+    space = tuning.search_space(inputs.model, request.gamma, request.start, request.noise_std, level)
     setting, damaged_sets, search = space.only, inputs.damaged_sets, None
     if setting is None:
-        search = tuning.tune(request, inputs.model, inputs.sets["train"], space, store, progress)
-        setting, damaged_sets = search.best, leave_out(damaged_sets, search.images)
+        search = tuning.tune(request, inputs.model, inputs.identity.hash, inputs.sets["train"], space, store, progress)
+        setting, damaged_sets = search.best, leave_out(damaged_sets, "train", search.images)
     methods = build(inputs.methods, gamma=setting.gamma, start=setting.start, paste=request.paste, seed=request.seed)
-    return replace(inputs, methods=methods, damaged_sets=damaged_sets, tuning=search)
+    built_here = {name: methods[name] for name, method in inputs.methods.items() if unbuilt(method)}
+    methods |= bounded(built_here, inputs.model)
+    model = at_noise_level(inputs.model, setting.noise_level)
+    identity = replace(inputs.identity, weights=weights_hash(model))  # which names the noise level
+    return replace(inputs, model=model, identity=identity, methods=methods, damaged_sets=damaged_sets, tuning=search)
 
 
 def _open(request: AuditRequest) -> Any:
@@ -93,9 +105,9 @@ def _check_methods(methods: Mapping[str, Any], images: Images) -> None:
 
 
 def _duplicates(sets: Mapping[str, Images]) -> Duplicates:
-    """Look for images that occur twice; a control set that holds only training images is refused."""
+    """Look for images that occur twice; a control set that holds only copies of training images is refused."""
     duplicates = find_duplicates(sets["train"], sets.get("control"))
-    if "control" in sets and sum(pair.exact for pair in duplicates.across) == len(sets["control"]):
+    if "control" in sets and len(duplicates.across) == len(sets["control"]):
         raise InputError(
             f"Every control image is also a training image ({sets['control'].name}); control images are ones that the "
             "model never saw, for example the same source with part=control."

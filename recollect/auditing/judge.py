@@ -9,10 +9,13 @@ from typing import Any
 from recollect.auditing import checks
 from recollect.auditing.attraction import Attraction, with_outcome
 from recollect.auditing.checks import Check
-from recollect.auditing.headline import attribution, headline
+from recollect.auditing.doubts import find_doubts
+from recollect.auditing.headline import Finding, attribution, find, headline
 from recollect.auditing.inputs import Inputs
-from recollect.auditing.method_setup import attacks, main_method, names_where, trait
-from recollect.auditing.statistics import Statistics
+from recollect.auditing.method_setup import attacks, counted_methods, names_where, trait
+from recollect.auditing.statistics import ANY_MASK, Statistics
+from recollect.auditing.thresholds import Threshold, supported_by
+from recollect.auditing.verdict import Gate, Verdict, decide
 from recollect.records import Record
 
 
@@ -21,16 +24,23 @@ class Judgement:
     """What an audit concludes."""
 
     main_method: str
+    counted: list[str]
     headline: str
+    finding: Finding
+    verdict: Verdict | None
     attribution: str | None
     checks: list[Check]
     attractors: list[dict[str, Any]] | None
 
 
-def judge(inputs: Inputs, facts: Mapping[str, Any], records: list[Record], attraction: Attraction | None) -> Judgement:
+def judge(
+    inputs: Inputs, facts: Mapping[str, Any], records: list[Record], attraction: Attraction | None,
+    gate: Gate | None = None,
+) -> Judgement:  # fmt: skip
     """Draw conclusions from records; nothing is measured here."""
-    leading = main_method(inputs.methods)
-    statistics, method, settings = Statistics(records, leading), inputs.methods[leading], facts["settings"]
+    threshold = supported_by(facts["model"]["train_loss"])
+    statistics, settings = _statistics(inputs, records, threshold), facts["settings"]
+    method, finding = inputs.methods[statistics.main_method], find(statistics, threshold)
     rows = _attractors(inputs, records, attraction)
     findings = [*_model_checks(facts["model"], inputs), *_image_checks(inputs), *_record_checks(inputs, facts, records)]
     if attraction is not None:
@@ -38,26 +48,54 @@ def judge(inputs: Inputs, facts: Mapping[str, Any], records: list[Record], attra
     if facts["prior"]:
         findings += _prior_checks(facts["prior"], records)
     return Judgement(
-        main_method=leading,
-        headline=headline(statistics, sees_model=trait(method, "sees_model"), knowledge=trait(method, "knowledge")),
+        main_method=statistics.main_method,
+        counted=statistics.counted,
+        headline=headline(finding, sees_model=trait(method, "sees_model"), knowledge=trait(method, "knowledge")),
+        finding=finding,
+        verdict=_verdict(gate, inputs, facts, statistics) if gate else None,
         attribution=attribution(statistics, facts["prior"], settings["without_model"], settings["noise_std"]),
         checks=findings,
         attractors=rows,
     )
 
 
+def _statistics(inputs: Inputs, records: list[Record], threshold: Threshold) -> Statistics:
+    """Choose the strongest single attack: the one that recovers most under any mask; of equal ones the first."""
+    counted = counted_methods(inputs.methods)
+    every = Statistics(records, counted[0], counted=counted)
+    strongest = max(counted, key=lambda method: every.rate("train", ANY_MASK, method, threshold.mse).count)
+    return Statistics(records, strongest, counted=counted)
+
+
+def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: Statistics) -> Verdict:
+    rates = {name: statistics.any_attack(name).rate(gate.threshold.mse) for name in statistics.sets}
+    doubts = find_doubts(
+        facts["model"], _attacked(inputs, statistics.records), gate.threshold, has_control=statistics.has_control,
+        stop_at_limit=names_where(inputs.methods, "stops_at_limit"),
+    )  # fmt: skip
+    return decide(gate, rates["train"], rates.get("control"), list(doubts))
+
+
+def _attacked(inputs: Inputs, records: list[Record]) -> list[Record]:
+    """Take the records of attacks on training images."""
+    names = attacks(inputs.methods)
+    return [record for record in records if record.cell["set"] == "train" and record.cell["method"] in names]
+
+
 def _model_checks(model: Mapping[str, Any], inputs: Inputs) -> Iterator[Check]:
     yield checks.check_determinism(inputs.probe.deterministic)
+    if batch := checks.check_batch(inputs.probe.batch_influence):
+        yield batch
     yield checks.check_fit(model["train_loss"])
     if copying := checks.check_copying(model["damage_moved"]):
         yield copying
 
 
 def _image_checks(inputs: Inputs) -> Iterator[Check]:
-    duplicates, control = inputs.duplicates, len(inputs.sets.get("control", ()))
-    yield checks.check_control(control or None)
+    duplicates, control = inputs.duplicates, inputs.scored.get("control")
+    yield checks.check_control(len(control) if control else None)
     if control:
-        yield checks.check_overlap(len(duplicates.across), control)
+        yield checks.check_overlap([pair.first for pair in duplicates.across], duplicates.control_count)
     yield checks.check_duplicates(len(duplicates.inside), duplicates.train_count)
     if inputs.black_masks:
         yield checks.check_black(inputs.scored["train"])
@@ -83,9 +121,7 @@ def _prior_checks(prior: Mapping[str, Any], records: list[Record]) -> Iterator[C
 def _attractors(inputs: Inputs, records: list[Record], attraction: Attraction | None) -> list[dict[str, Any]] | None:
     if attraction is None or attraction.rows is None:
         return None
-    counted = attacks(inputs.methods)
-    attacked = [r for r in records if r.cell["set"] == "train" and r.cell["method"] in counted]
-    return with_outcome(attraction.rows, attacked)
+    return with_outcome(attraction.rows, _attacked(inputs, records))
 
 
 def _no_attractors(attraction: Attraction) -> Check:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from recollect.auditing.damaged_sets import DamagedSet
-from recollect.auditing.method_setup import method_for, method_identity
+from recollect.auditing.method_setup import method_for, method_identity, most_passes
+from recollect.auditing.nearest import find_nearest
 from recollect.auditing.pictures import cell_pictures, sampled, set_pictures
-from recollect.auditing.progress import AuditProgress
+from recollect.auditing.progress import AuditProgress, tell_on_stderr
 from recollect.auditing.store import Store
 from recollect.degradation import Degradation, Erasure, Observation, observe
+from recollect.devices.precision import device_of
+from recollect.distributed.jobs import Log
 from recollect.images import Images
 from recollect.records import Record, cell_key
 from recollect.recovery import Progress, Recovery, Stop
@@ -31,8 +34,9 @@ class Conditions:
     seed: int
     provenance: Mapping[str, Any] = field(default_factory=dict)
     chunk: int | None = None
+    source: str | None = None  # the hash of what the model was opened from
 
-    def settings(self, damaged: DamagedSet, method: Any) -> dict[str, Any]:
+    def settings(self, damaged: DamagedSet, method: Any, training: Images) -> dict[str, Any]:
         """All that decides the numbers of a cell; with the cell itself, its identity."""
         truth = type(damaged.truth).__name__.encode() + damaged.truth.fingerprint().cpu().numpy().tobytes()
         return {
@@ -40,6 +44,7 @@ class Conditions:
             "noise_std": self.noise_std,
             "seed": self.seed,
             "images": damaged.images.hash,
+            "training_images": training.hash,
             "mask": hashlib.sha256(truth).hexdigest()[:16],
             "model": self.model_hash,
         }
@@ -50,6 +55,7 @@ class Trial:
     """A cell before it is measured, or a part of it: some of its images, under the settings of the whole."""
 
     images: Images
+    training: Images  # all training images, on any of which a recovery may end
     truth: Degradation
     method: Any
     cell: Mapping[str, str]
@@ -58,12 +64,12 @@ class Trial:
     shown: np.ndarray  # positions of the images whose pictures are kept
 
     @classmethod
-    def of(cls, damaged: DamagedSet, name: str, method: Any, conditions: Conditions) -> Trial:
+    def of(cls, damaged: DamagedSet, training: Images, name: str, method: Any, conditions: Conditions) -> Trial:
         """Plan one cell: a method, under its name, on a damaged set."""
         method = method_for(method, damaged.truth)
         cell = {"set": damaged.set, "mask": damaged.mask, "method": name}
-        settings, shown = conditions.settings(damaged, method), sampled(damaged.images)
-        return cls(damaged.images, damaged.truth, method, cell, settings, conditions, shown)
+        settings, shown = conditions.settings(damaged, method, training), sampled(damaged.images)
+        return cls(damaged.images, training, damaged.truth, method, cell, settings, conditions, shown)
 
     @property
     def key(self) -> str:
@@ -79,6 +85,8 @@ class Trial:
         record = record_of(
             recovery, self.images, seen, self.method, self.cell, self.settings, conditions.provenance, seconds
         )
+        nearest = find_nearest(recovery.estimate, self.training, device_of(f))
+        record = replace(record, nearest=nearest.ids, nearest_index=nearest.index, nearest_mse=nearest.mse)
         return Measured(record, self._pictures(seen, recovery))
 
     def _pictures(self, seen: Observation, recovery: Recovery) -> dict[str, np.ndarray]:
@@ -103,27 +111,32 @@ Measurer = Callable[[Trial, Progress], Measured]
 
 
 def measure_cells(
-    measurer: Measurer, damaged_sets: Sequence[DamagedSet], methods: Mapping[str, Any], conditions: Conditions,
-    store: Store, progress: AuditProgress,
+    measurer: Measurer, damaged_sets: Sequence[DamagedSet], training: Images, methods: Mapping[str, Any],
+    conditions: Conditions, store: Store, progress: AuditProgress, tell: Log = tell_on_stderr,
 ) -> list[Record]:  # fmt: skip
     """Measure every method on every damaged set, in that order; stored cells are read."""
     trials = [
-        Trial.of(damaged, name, method, conditions) for damaged in damaged_sets for name, method in methods.items()
+        Trial.of(damaged, training, name, method, conditions)
+        for damaged in damaged_sets
+        for name, method in methods.items()
     ]
-    store.begin(trial.key for trial in trials)
+    if moved := store.begin(trial.key for trial in trials):
+        tell(moved)
     for damaged in damaged_sets:
         store.add_pictures(set_pictures(damaged.images, sampled(damaged.images)), damaged.set)
     records: list[Record] = []
-    for number, trial in enumerate(trials):
-        record = store.find(trial.key)
+    ahead, done = [len(trial.images) * most_passes(trial.method) for trial in trials], 0
+    for passes, trial in zip(ahead, trials, strict=True):
+        record = store.find(trial.key, trial.images.ids, trial.training.ids)
         if record is None:
-            within = _within_cell(progress, " / ".join(trial.cell.values()), number, len(trials))
+            within = _within_cell(progress, " / ".join(trial.cell.values()), done, passes, sum(ahead))
             within(0, 1)
             measured = measurer(trial, within)
             store.add(measured.record, measured.pictures)
             record = measured.record
         records.append(record)
-    progress("all cells are done", len(trials), len(trials))
+        done += passes
+    progress("all cells are done", done, done)
     return records
 
 
@@ -163,6 +176,6 @@ def _mask_columns(method: Any, recovery: Recovery, seen: Observation) -> tuple[l
     return agreement.accuracy.tolist(), agreement.erased_iou.tolist()
 
 
-def _within_cell(progress: AuditProgress, cell: str, before: int, total: int) -> Progress:
-    """Report progress inside a cell as a fraction of one."""
-    return lambda done, count: progress(cell, before + done / count, total)
+def _within_cell(progress: AuditProgress, cell: str, before: int, passes: int, total: int) -> Progress:
+    """Report progress inside a cell; a cell counts by the passes through the model that it may take."""
+    return lambda done, count: progress(cell, before + passes * done / count, total)

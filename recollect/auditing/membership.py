@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+FEWEST_CONTROL = 100  # unseen images, below which a false-positive rate of 1% cannot be told from none
+Z = 1.959963984540054  # of a two-sided 95% interval
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,9 @@ class Membership:
     """The attack "an image with a small recovery error was trained on", over all thresholds."""
 
     auc: float
-    tpr_at_1_fpr: float  # share of training images found at a false-positive rate of at most 1%
+    auc_low: float  # Newcombe's 95% interval
+    auc_high: float
+    tpr_at_1_fpr: float | None  # share of training images found at 1% false positives; None with too few unseen images
     roc: list[list[float]]  # false-positive and true-positive rate, for thresholds from none to all
 
 
@@ -25,7 +31,33 @@ def membership(train_mse: Sequence[float], control_mse: Sequence[float]) -> Memb
     fpr = np.searchsorted(np.sort(control), thresholds, side="right") / len(control)
     tpr, fpr = np.concatenate([[0.0], tpr]), np.concatenate([[0.0], fpr])
     auc = float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]) / 2))
-    return Membership(auc, float(tpr[fpr <= 0.01].max()), _thinned(fpr, tpr))
+    found = float(tpr[fpr <= 0.01].max()) if len(control) >= FEWEST_CONTROL else None
+    low, high = auc_interval(auc, len(train), len(control))
+    return Membership(auc, low, high, found, _thinned(fpr, tpr))
+
+
+def auc_interval(auc: float, train: int, control: int) -> tuple[float, float]:
+    """Compute Newcombe's 95% interval of an AUC (2006, method 5): all AUCs from which this one is not surprising.
+
+    DeLong's interval and the bootstrap have no width where all errors are separated, which is common here.
+    """
+    from scipy.optimize import brentq
+
+    def beyond(truth: float, side: int) -> float:
+        return side * (truth - auc) - Z * math.sqrt(_variance(truth, train, control))
+
+    # A little inside: at 0 and at 1 the variance is zero, and the end itself would be taken for the solution.
+    inside = min(1 - 1e-9, max(1e-9, auc))
+    low = brentq(beyond, 0.0, inside, args=(-1,)) if auc > 1e-9 else 0.0
+    high = brentq(beyond, inside, 1.0, args=(1,)) if auc < 1 - 1e-9 else 1.0
+    return float(low), float(high)
+
+
+def _variance(auc: float, train: int, control: int) -> float:
+    """Compute the variance of an AUC after Hanley and McNeil (1982), with the mean of both numbers (Newcombe)."""
+    others = (train + control) / 2 - 1
+    spread = 1 + others * ((1 - auc) / (2 - auc) + auc / (1 + auc))
+    return auc * (1 - auc) * spread / (train * control)
 
 
 def _thinned(fpr: np.ndarray, tpr: np.ndarray, most: int = 200) -> list[list[float]]:

@@ -72,17 +72,23 @@ def method_identity(method: Any) -> dict[str, Any]:
     return {"kind": getattr(method, "kind", type(method).__name__), **hyperparameters}
 
 
-def main_method(methods: Mapping[str, Any]) -> str:
-    """The method that the headline speaks of: the one that leads, else the first."""
-    return max(methods, key=lambda name: trait(methods[name], "leads"))
-
-
 def names_where(methods: Mapping[str, Any], name: str, value: Any = True) -> list[str]:
     """The names of the methods that say this of themselves."""
     return [called for called, method in methods.items() if trait(method, name) == value]
 
 
 def attacks(methods: Mapping[str, Any]) -> list[str]:
-    """The names of the attacks: methods that use the model and neither know the mask nor read it off black pixels."""
-    none = {*names_where(methods, "knows_truth"), *names_where(methods, "only_black")}
-    return [name for name in names_where(methods, "sees_model") if name not in none]
+    """The names of the attacks: methods that use the model and are not told the mask, strongest first by reputation."""
+    told = names_where(methods, "knows_truth")
+    unaided = [name for name in names_where(methods, "sees_model") if name not in told]
+    return sorted(unaided, key=lambda name: -trait(methods[name], "leads"))
+
+
+def counted_methods(methods: Mapping[str, Any]) -> list[str]:
+    """The methods that the headline counts: every attack; without one, the method that leads, else the first."""
+    return attacks(methods) or [max(methods, key=lambda name: trait(methods[name], "leads"))]
+
+
+def most_passes(method: Any) -> int:
+    """Compute the most passes of one image that a method makes: its limit of rounds times the steps of a round."""
+    return max(1, int(getattr(method, "limit", 1)) * int(getattr(method, "steps", 1)))

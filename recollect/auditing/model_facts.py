@@ -1,20 +1,20 @@
-"""Describe a model before it is attacked: its identity, fit and rounding."""
+"""Describe a model before it is attacked: its kind, fit and rounding."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from recollect.degradation import Degradation
 from recollect.devices.precision import device_of, evaluation_mode, module_of
 from recollect.images import Images
 from recollect.models import Adapted
+from recollect.models.formats import ModelReference, find_format
 from recollect.networks import Network
 from recollect.records import plain
 from recollect.scoring import mse
@@ -31,10 +31,18 @@ def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any
     if isinstance(f, Adapted):
         facts["adapted"] = plain(f.how)
     if isinstance(inner, Network):
-        facts["network"] = plain(inner.settings)
+        facts["network"] = {"kind": inner.name, "summary": inner.summary, **plain(inner.settings)}
     facts["train_loss"] = train_loss(f, images)
     facts["rounding"] = rounding(f, images[:16]) if deterministic else None
-    return facts | {"hash": fingerprint(f, images)}
+    return facts
+
+
+def describe_format(model: Any) -> dict[str, Any]:
+    """Describe the format of a model that is given by file or name."""
+    if not isinstance(model, str | Path):
+        return {}
+    model_format = find_format(ModelReference(str(model)))
+    return {"format": {"kind": model_format.name, "summary": model_format.summary}}
 
 
 @torch.no_grad()
@@ -77,28 +85,3 @@ def rounding(f: Any, images: Images) -> float | None:
         return float(mse(rounded, exact).mean()) if exact.dtype == torch.float64 else None
     except Exception:  # a foreign model may be fixed to float32 in any way
         return None
-
-
-@torch.no_grad()
-def fingerprint(f: Any, images: Images) -> str:
-    """Hash the model: its kind, how it is adapted and its weights; its outputs if it has no weights."""
-    digest = hashlib.sha256(type(f).__name__.encode())
-    if isinstance(f, Adapted):
-        digest.update(repr(f.how).encode())
-    weights = f.state_dict() if isinstance(f, nn.Module) else {}
-    for name, value in weights.items():
-        digest.update(name.encode() + (_bytes(value) if isinstance(value, Tensor) else repr(value).encode()))
-    if isinstance(f, Network):
-        digest.update(repr(f.settings).encode())  # equal weights under another activation are another network
-    if not weights:
-        few = images[:4].pixels.to(device_of(f))
-        with evaluation_mode(f):  # every perfect fit returns its training images, so damaged ones tell models apart
-            for x in (few, few * 0.5, few.flip(2).where(few > few.mean(), 0.0)):
-                digest.update(_bytes(f(x.clone())))
-    return digest.hexdigest()[:16]
-
-
-def _bytes(values: Tensor) -> bytes:
-    values = values.detach().cpu()
-    values = values if values.dtype in (torch.float64, torch.int64) else values.float()
-    return np.ascontiguousarray(values.numpy()).tobytes()

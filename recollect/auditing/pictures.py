@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Erasure, Observation
+from recollect.errors import InputError
 from recollect.images import Images
 from recollect.records import atomically
 from recollect.recovery import Recovery
@@ -44,17 +46,29 @@ def set_pictures(images: Images, shown: np.ndarray) -> dict[str, np.ndarray]:
     return {"original": as_colour(images[shown].pixels), "index": shown}
 
 
-def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Write arrays to a file; return its SHA-256."""
     packed = io.BytesIO()
     named: dict[str, Any] = dict(arrays)
     np.savez_compressed(packed, **named)
     with atomically(path) as file:
         file.write_bytes(packed.getvalue())
+    return hashlib.sha256(packed.getvalue()).hexdigest()
 
 
-def load_arrays(path: Path) -> dict[str, np.ndarray]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
-        return {name: packed[name] for name in packed.files}
+def load_arrays(path: Path, expected_hash: str | None = None) -> dict[str, np.ndarray]:
+    """Read arrays from a file, if it still has this SHA-256: numpy is not given a file that was changed."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if expected_hash is not None and hashlib.sha256(content).hexdigest() != expected_hash:
+        raise InputError(f"{path} was changed or damaged after it was written.")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as packed:
+            return {name: packed[name] for name in packed.files}
+    except Exception as error:  # zipfile and numpy refuse a damaged file in a dozen ways
+        raise InputError(f"{path} cannot be read: {error}.") from None
 
 
 def as_colour(images: Tensor) -> np.ndarray:

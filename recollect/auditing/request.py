@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from recollect.auditing.method_setup import unbuilt
+from recollect.auditing.plan import Plan
+from recollect.auditing.thresholds import APPROXIMATELY, read_threshold
+from recollect.auditing.verdict import Gate
 from recollect.degradation import FILLS, SIX, Start, all_erased, half_kept
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.methods import METHODS
+from recollect.names import printable
 
 STARTS: Mapping[str, Start] = {start.__name__: start for start in (half_kept, all_erased)}
 AUTO = "auto"  # search for the setting
@@ -30,10 +34,15 @@ class AuditRequest:
     gamma, start: a value, "auto" to search, or None: the paper's for its own networks, a search for other models.
     noise_std: standard deviation of the noise that is added to damaged images.
     attractors: how many training images are examined for being attractors.
+    noise_level: of a diffusion model that is audited: a value, or "auto" or None to search.
     prior: diffusion model for methods that need one: a folder or a hub name. None takes the bundled one.
     out: folder for results. Finished cells are written there at once, and the same request resumes there.
     chunk: images per batch; None chooses by memory.
     model_options: options of `open_model`, for a model that is given by file or name.
+    fail_above: the largest share of training images that may be recovered; None gives no verdict.
+    threshold: when an image counts as recovered for the verdict: "exact", "approximate" or a mean square error.
+    plan: the plan that the settings were taken from, for the record.
+    max_seconds: end after this time with `OutOfTime`; finished cells are kept in `out`. None sets no limit.
     """
 
     model: Any
@@ -46,6 +55,7 @@ class AuditRequest:
     start: str | None = None
     noise_std: float = 0.0
     attractors: int = 0
+    noise_level: float | str | None = None
     prior: Any = None
     out: str | Path | None = None
     chunk: int | None = None
@@ -53,13 +63,20 @@ class AuditRequest:
     title: str = ""
     command: str = ""
     model_options: Mapping[str, Any] = field(default_factory=dict)
+    fail_above: float | None = None
+    threshold: float | str = APPROXIMATELY.name
+    max_seconds: float | None = None
+    plan: Plan | None = None
 
     def __post_init__(self) -> None:
         _check_numbers(self.noise_std, self.attractors, self.seed)
-        _check_gamma(self.gamma)
+        _check_positive("gamma", self.gamma)
+        _check_positive("noise_level", self.noise_level)
+        if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
+            raise InputError(f"max_seconds is a number of seconds, more than 0; got {self.max_seconds!r}.")
         if self.start not in (None, AUTO, *STARTS):
             raise InputError(f"There is no start mask {self.start!r}; choose {', '.join(STARTS)} or {AUTO}.")
-        _ = self.named_masks, self.fills  # reading them refuses what cannot be read
+        _ = self.named_masks, self.fills, self.gate  # reading them refuses what cannot be read
         _check_prior(self.prior, self.named_methods)
 
     @cached_property
@@ -76,6 +93,16 @@ class AuditRequest:
     def named_methods(self) -> dict[str, Any]:
         """Methods by name: an object as it was given, or a class that is still to be built with settings."""
         return read_methods(self.methods)
+
+    @cached_property
+    def gate(self) -> Gate | None:
+        """The limit that the audit is held to, if there is one."""
+        threshold = read_threshold(self.threshold)
+        if self.fail_above is None:
+            return None
+        if not is_number(self.fail_above) or not 0 <= self.fail_above <= 1:
+            raise InputError(f"fail_above is a share of the training images, from 0 to 1; got {self.fail_above!r}.")
+        return Gate(float(self.fail_above), threshold)
 
     @property
     def paste(self) -> bool:
@@ -142,7 +169,7 @@ def _mask_list(masks: Any) -> list[Any]:
 
 
 def _mask_name(number: int, mask: Any) -> str:
-    return str(mask) if isinstance(mask, (str, Path)) else f"mask-{number}"
+    return printable(str(mask)) if isinstance(mask, (str, Path)) else f"mask-{number}"
 
 
 def _method_pairs(methods: Any) -> list[tuple[Any, Any]]:
@@ -180,10 +207,11 @@ def _check_numbers(noise_std: float, attractors: int, seed: int) -> None:
     check_seed(seed)
 
 
-def _check_gamma(gamma: float | str | None) -> None:
-    if gamma is None or gamma == AUTO:
+def _check_positive(name: str, value: float | str | None) -> None:
+    """Refuse what is neither a positive number nor to be searched."""
+    if value is None or value == AUTO:
         return
-    if not is_number(gamma):
-        raise InputError(f"gamma is a number or 'auto', not {gamma!r}.")
-    if not 0 < float(gamma) < math.inf:
-        raise InputError(f"gamma is a positive number, got {gamma}.")
+    if not is_number(value):
+        raise InputError(f"{name} is a number or 'auto', not {value!r}.")
+    if not 0 < float(value) < math.inf:
+        raise InputError(f"{name} is a positive number, got {value}.")

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.auditing.checks import Check
-from recollect.auditing.headline import printout
+from recollect.auditing.headline import Finding, membership_sentence
+from recollect.auditing.manifest import write_manifest
 from recollect.auditing.pictures import save_arrays
-from recollect.auditing.statistics import Statistics, image_columns, tables
+from recollect.auditing.printout import as_text
+from recollect.auditing.statistics import TABLES, Statistics, image_columns, tables
 from recollect.auditing.store import Store, write_csv
-from recollect.records import AUDIT_FORMAT, atomically, write_json
+from recollect.auditing.verdict import Verdict
+from recollect.records import AUDIT_FORMAT, atomically, write_sealed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# What audit.json holds beside the facts of the audit: conclusions, and tables computed from the records.
+OWN_FACTS = (
+    "title", "headline", "finding", "verdict", "main_method", "attribution", "cells", *TABLES, "checks", "attractors",
+    "trace_mask", "command",
+)  # fmt: skip
+FLOATS = ("mse", "psnr", "nearest_mse", "mask_accuracy", "mask_iou")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +35,8 @@ class Audit(Statistics):
     """The outcome of an audit; print it for the headline and the rates."""
 
     headline: str
+    finding: Finding
+    verdict: Verdict | None  # None where no limit was given
     attribution: str | None  # what only the model recovers; None where no prior was tried
     checks: list[Check]
     facts: Mapping[str, Any]  # model, images, settings, versions
@@ -33,14 +47,32 @@ class Audit(Statistics):
     trace_mask: str | None = None  # the mask of the recoveries that are kept round by round
 
     def __str__(self) -> str:
-        tuned_on = len(self.facts["settings"].get("tuning_images_left_out", ()))
-        return printout(self, self.headline, self.attribution, self.checks, tuned_on)
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """Show the headline and the verdict in a notebook."""
+        sentences = [self.headline, self.finding.beside, *([str(self.verdict)] if self.verdict else [])]
+        first, *others = (html.escape(sentence) for sentence in sentences)
+        return f"<p><b>{first}</b></p>" + "".join(f"<p>{sentence}</p>" for sentence in others)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Audit:
+        """Read a saved audit from its folder."""
+        from recollect.auditing.saved import load_audit
+
+        return load_audit(folder)
+
+    @property
+    def membership_sentence(self) -> str | None:
+        """How well the error tells training from unseen images, in words."""
+        return membership_sentence(self)
 
     def to_frame(self) -> pd.DataFrame:
         """Give a pandas row for each image, mask and method."""
         import pandas as pd
 
-        return pd.concat([pd.DataFrame(image_columns(record)) for record in self.records], ignore_index=True)
+        columns = [pd.DataFrame(image_columns(record)).astype(dict.fromkeys(FLOATS, float)) for record in self.records]
+        return pd.concat(columns, ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the per-image rows, as it stands in audit.json."""
@@ -48,6 +80,8 @@ class Audit(Statistics):
             "format": AUDIT_FORMAT,
             "title": self.title,
             "headline": self.headline,
+            "finding": self.finding.facts(),
+            "verdict": self.verdict.facts() if self.verdict else None,
             "main_method": self.main_method,
             "attribution": self.attribution,
             "cells": [record.key for record in self.records],
@@ -71,6 +105,7 @@ class Audit(Statistics):
         save_arrays(folder / "samples.npz", self.store.pictures)
         if self.store.traces:
             save_arrays(folder / "traces.npz", self.store.traces)
-        write_json(folder / "audit.json", self.to_dict())
+        write_sealed(folder / "audit.json", AUDIT_FORMAT, self.to_dict())
         write_report(folder)
+        write_manifest(folder, (record.key for record in self.records))
         return folder

@@ -13,11 +13,11 @@ import numpy as np
 from recollect.auditing.measure import Conditions, Measured, Trial
 from recollect.degradation import Degradation
 from recollect.devices.precision import device_of
-from recollect.distributed.jobs import Budget, Runner, Shared, Task, Tell
+from recollect.distributed.jobs import Budget, Log, Runner, Shared, Task
 from recollect.engine import arithmetic_of
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.models import PortableModel
+from recollect.models import PortableModel, source_hash
 from recollect.records import PER_IMAGE, provenance
 from recollect.recovery import Progress
 
@@ -25,19 +25,19 @@ TURNS = 3  # shards for each worker, so that one that is slow or lost does not h
 LARGEST = 4096  # images of a shard; more gain no speed
 
 
-class Spread:
+class ShardedMeasurer:
     """Measures cells in shards; images and masks are sent once for all methods that are tried on them."""
 
     def __init__(
-        self, runner: Runner, model: PortableModel, workers: int, *, largest: int = LARGEST, tell: Tell = lambda _: None
+        self, runner: Runner, model: PortableModel, workers: int, *, largest: int = LARGEST, log: Log = lambda _: None
     ) -> None:
-        self._runner, self._workers, self._largest, self._tell = runner, workers, largest, tell
+        self._runner, self._workers, self._largest, self._log = runner, workers, largest, log
         self._model = Shared(lambda: model)
         self._shared: dict[Images | Degradation, dict[range, Shared[Any]]] = {}
 
     def __call__(self, trial: Trial, progress: Progress) -> Measured:
         # Images and masks of earlier cells are dropped.
-        self._shared = {whole: self._shared.get(whole, {}) for whole in (trial.images, trial.truth)}
+        self._shared = {whole: self._shared.get(whole, {}) for whole in (trial.images, trial.training, trial.truth)}
         shards = cut(len(trial.images), self._workers * TURNS, self._largest)
         method = Shared(lambda: trial.method)  # it may hold a network of its own
         parts: dict[range, Measured] = {}
@@ -52,7 +52,7 @@ class Spread:
                 name = f"{' / '.join(trial.cell.values())}, images {shard[0]} to {shard[-1]}"
                 yield Task(name, measure_shard, self._inputs(trial, method, shard), partial(keep, shard))
 
-        if not self._runner([job], Budget(), lambda line: self._tell(line) if line else None):
+        if not self._runner([job], Budget(), lambda line: self._log(line) if line else None):
             raise InputError(
                 f"{len(shards) - len(parts)} of {len(shards)} shards of a cell failed, for the reasons printed above."
             )
@@ -62,7 +62,8 @@ class Spread:
         shown = trial.shown[(trial.shown >= shard[0]) & (trial.shown <= shard[-1])] - shard[0]
         truth = self._share(trial.truth, shard) if len(trial.truth) > 1 else trial.truth
         images = self._share(trial.images, shard)
-        return self._model, images, truth, method, trial.cell, trial.settings, trial.conditions, shown
+        training = self._share(trial.training, range(len(trial.training)))
+        return self._model, images, training, truth, method, trial.cell, trial.settings, trial.conditions, shown
 
     def _share(self, whole: Images | Degradation, shard: range) -> Shared[Any]:
         """Share these rows as a copy: a view would be sent with everything that it is a view of."""
@@ -77,14 +78,24 @@ def cut(count: int, pieces: int, largest: int) -> list[range]:
 
 
 def measure_shard(
-    model: PortableModel, images: Images, truth: Degradation, method: Any, cell: Mapping[str, str],
+    model: PortableModel, images: Images, training: Images, truth: Degradation, method: Any, cell: Mapping[str, str],
     settings: Mapping[str, Any], conditions: Conditions, shown: np.ndarray,
 ) -> Measured:  # fmt: skip
     """Measure a shard on any machine; the provenance is of the machine that does it."""
-    f, started = model.opened, conditions.provenance.get("started")
+    f = model.opened
+    _check_source(model, conditions)
+    started = conditions.provenance.get("started")
     where = provenance(device_of(f), started=started, products=arithmetic_of(f, images.pixels))
-    trial = Trial(images, truth, method, cell, settings, replace(conditions, provenance=where), shown)
+    trial = Trial(images, training, truth, method, cell, settings, replace(conditions, provenance=where), shown)
     return trial.measured(f)
+
+
+def _check_source(model: PortableModel, conditions: Conditions) -> None:
+    """Refuse a factory whose code differs from that on the machine that started the audit; files were sent along."""
+    if conditions.source is None or "what" in model.files:
+        return
+    if source_hash(model.what) != conditions.source:
+        raise InputError(f"This machine has other code for {model.what} than the machine that started the audit.")
 
 
 def join(parts: Sequence[Measured]) -> Measured:
@@ -95,6 +106,9 @@ def join(parts: Sequence[Measured]) -> Measured:
     rows: dict[str, Any] = {name: list(chain.from_iterable(getattr(r, name) for r in records)) for name in columns}
     seconds = round(sum(record.seconds for record in records), 3)
     where = {**first.provenance, "shards": len(records)}
+    return Measured(replace(first, seconds=seconds, provenance=where, **rows), _join_pictures(parts))
+
+
+def _join_pictures(parts: Sequence[Measured]) -> dict[str, np.ndarray]:
     pictured = [part.pictures for part in parts if part.pictures]
-    pictures = {name: np.concatenate([part[name] for part in pictured]) for name in pictured[0]}
-    return Measured(replace(first, seconds=seconds, provenance=where, **rows), pictures)
+    return {name: np.concatenate([pictures[name] for pictures in pictured]) for name in pictured[0]}

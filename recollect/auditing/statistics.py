@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
 
 from recollect.auditing.membership import Membership, membership
+from recollect.auditing.nearest import Nearest, outcomes
 from recollect.errors import InputError
 from recollect.records import Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate, Score, excess, wilson
@@ -16,6 +17,7 @@ from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate, Score, excess
 ALL_MASKS, ANY_MASK = "all masks", "any mask"  # every try counts; an image counts once, by its best try
 OVERALL = (ALL_MASKS, ANY_MASK)
 THRESHOLDS = {"accurate": ACCURATE, "approximate": APPROXIMATE}
+TABLES = ("summary", "overall", "excess", "membership")
 
 Row = dict[str, Any]
 
@@ -25,7 +27,8 @@ class Statistics:
     """Rates, excess and membership over the records of one audit."""
 
     records: list[Record]
-    main_method: str  # the method that the headline speaks of
+    main_method: str  # the strongest single attack
+    counted: list[str] = field(default_factory=list, kw_only=True)  # the methods of which the headline counts any
 
     @property
     def sets(self) -> list[str]:
@@ -57,6 +60,21 @@ class Statistics:
             return Score.best_of(self._scores(set_name, method))
         return self.record(set_name, mask, method).score
 
+    def any_attack(self, set_name: str) -> Score:
+        """Get each image's smallest error over all masks and all methods that the headline counts."""
+        return Score.best_of([self.score(set_name, ANY_MASK, method) for method in self.counted or [self.main_method]])
+
+    def returned(self, set_name: str, threshold: float) -> Returned:
+        """Get the training images that any attack ended on from damaged images of other pictures."""
+        counted = self.counted or [self.main_method]
+        records = [r for r in self.records if r.cell["set"] == set_name and r.cell["method"] in counted]
+        ends = [ended_on_others(record, threshold) for record in records]
+        return Returned(
+            images=len(records[0].ids),
+            ended=len({name for end in ends for name in end}),
+            different=len({other for end in ends for other in end.values()}),
+        )
+
     def rate(self, set_name: str, mask: str, method: str, threshold: float = ACCURATE) -> Rate:
         """Get the share of images below a threshold; under "all masks" the share of all tries."""
         if mask == ALL_MASKS:
@@ -82,6 +100,15 @@ class Statistics:
 
     def _scores(self, set_name: str, method: str) -> list[Score]:
         return [self.record(set_name, mask, method).score for mask in self.masks]
+
+
+@dataclass(frozen=True)
+class Returned:
+    """Training images that came out of damaged images of other pictures."""
+
+    images: int  # damaged images in the set
+    ended: int  # of which a recovery ended on another training image
+    different: int  # training images that were returned in this way
 
 
 @dataclass(frozen=True)
@@ -123,6 +150,9 @@ def image_columns(record: Record) -> dict[str, list[Any]]:
         "psnr": score.psnr.tolist(),
         "accurate": (score.mse < ACCURATE).tolist(),
         "approximate": (score.mse < APPROXIMATE).tolist(),
+        "outcome": _outcomes(record, APPROXIMATE),
+        "nearest": list(record.nearest or unknown),
+        "nearest_mse": list(record.nearest_mse or unknown),
         "rounds": list(record.rounds),
         "steps": list(record.steps),
         "stop": list(record.stop),
@@ -131,14 +161,33 @@ def image_columns(record: Record) -> dict[str, list[Any]]:
     }
 
 
+def ended_on_others(record: Record, threshold: float) -> dict[str, str]:
+    """Get the images whose recovery ended on another training image, each with that image."""
+    ends = zip(record.ids, _outcomes(record, threshold), record.nearest or [], strict=False)
+    return {name: str(other) for name, outcome, other in ends if outcome == "another training image"}
+
+
+def _outcomes(record: Record, threshold: float) -> list[Any]:
+    """Say how each recovery ended; None in records that do not name the nearest training images."""
+    if record.nearest is None or record.nearest_mse is None:
+        return [None] * len(record.ids)
+    nearest, training = Nearest(record.nearest, record.nearest_mse), record.cell["set"] == "train"
+    return list(outcomes(record.ids, record.score.mse.tolist(), nearest, threshold, training=training))
+
+
+def _other_training_images(record: Record) -> Row | None:
+    """Count recoveries that ended on another training image, approximately, and on how many different ones."""
+    if record.nearest is None:
+        return None
+    others = ended_on_others(record, APPROXIMATE)
+    return {"recoveries": len(others), "different": len(set(others.values()))}
+
+
 def tables(statistics: Statistics) -> dict[str, list[Row]]:
     """Compute the tables of audit.json."""
-    return {
-        "summary": list(summary_rows(statistics.records)),
-        "overall": list(overall_rows(statistics)),
-        "excess": list(excess_rows(statistics)),
-        "membership": list(membership_rows(statistics)),
-    }
+    made = (overall_rows, excess_rows, membership_rows)
+    rows = [summary_rows(statistics.records), *(make(statistics) for make in made)]
+    return {name: list(table) for name, table in zip(TABLES, rows, strict=True)}
 
 
 def summary_rows(records: Sequence[Record]) -> Iterator[Row]:
@@ -151,6 +200,7 @@ def summary_rows(records: Sequence[Record]) -> Iterator[Row]:
             "images": len(record.ids),
             "accurate": rate_facts(score.accurate),
             "approximate": rate_facts(score.approximate),
+            "other_training_images": _other_training_images(record),
             "mean_psnr": float(finite.mean()) if len(finite) else None,
             "mask_accuracy": _mean(record.mask_accuracy),
             "mask_iou": _mean(record.mask_iou),

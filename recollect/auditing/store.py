@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import csv
 import math
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from recollect.auditing.model_identity import ModelIdentity
 from recollect.auditing.pictures import load_arrays, save_arrays
 from recollect.auditing.statistics import image_columns
 from recollect.errors import InputError
-from recollect.records import CellFolder, Record, compute_once, plain, short_hash
+from recollect.locks import lock_folder
+from recollect.records import CellFolder, Record, plain, read_sealed, short_hash, write_sealed
 
-_MADE = ("cells", "audit.json", "images.csv", "samples.npz", "traces.npz", "report.html")
+MODELS_FORMAT, STEP_FORMAT = "recollect-models-1", "recollect-step-1"
+_FORMULA = tuple("=+-@\t\r\n'＝＋－＠")  # how a formula starts, or a guarded text
+_MADE = ("cells", "audit.json", "images.csv", "samples.npz", "traces.npz", "report.html", "SHA256SUMS")
 
 
 class Store:
@@ -30,31 +35,55 @@ class Store:
         if self.folder:
             _make(self.folder)
 
-    def begin(self, keys: Iterable[str]) -> None:
-        """Put the results of an audit of other cells aside, so that the two are never mixed."""
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other processes out of the folder, if there is one."""
+        return lock_folder(self.folder) if self.folder else nullcontext()
+
+    def recognise(self, identity: ModelIdentity) -> ModelIdentity:
+        """Return the identity under which this model was audited here before, if it differs by rounding alone."""
+        if not self.folder:
+            return identity
+        path = self.folder / "models.json"
+        known = _read_models(path)
+        for earlier in known.values():
+            if earlier.matches(identity):
+                return earlier
+        write_sealed(path, MODELS_FORMAT, {"models": {**known, identity.hash: identity}})
+        return identity
+
+    def begin(self, keys: Iterable[str]) -> str:
+        """Put the results of an audit of other cells aside, so that the two are never mixed; say where they are."""
         cells = self._cells()
         if not cells or not {path.stem for path in cells.glob("*.json")} - set(keys):
-            return
+            return ""
         aside = next(p for n in range(1, 10**6) if not (p := cells.parent / "earlier" / str(n)).exists())
         _make(aside)
         for name in _MADE:
             if (made := cells.parent / name).exists():
                 made.rename(aside / name)
+        return (
+            f"{cells.parent} held an audit of another model, other images or other settings; it was moved to {aside}, "
+            "and a new audit starts."
+        )
 
-    def find(self, key: str) -> Record | None:
-        """Find a finished cell with its pictures; a cell of an audit that was put aside is copied back."""
+    def find(self, key: str, ids: Sequence[str], training_ids: Sequence[str] = ()) -> Record | None:
+        """Find a finished cell with its pictures; a cell of an audit that was put aside is copied back.
+
+        The record gets these ids: files may have been renamed since, and a cell is found by its pixels. The same holds
+        for the training images that it names as nearest.
+        """
         cells = self._cells()
         if cells is None:
             return None
         for folder in [cells, *sorted(cells.parent.glob("earlier/*/cells"))]:
-            try:
-                record, pictures = CellFolder(folder).find(key), load_arrays(folder / f"{key}.npz")
-            except (InputError, OSError, EOFError, ValueError, TypeError, zipfile.BadZipFile):
-                continue  # damaged, or without pictures: the cell is run again
-            if record is None:
+            finished = _read_cell(folder, key)
+            if finished is None or len(finished[0].ids) != len(ids):
                 continue
-            if folder != cells:
-                self.add(record, pictures)
+            record, pictures = finished
+            renamed = _with_names(record, ids, training_ids)
+            if folder != cells or record != renamed:
+                self.add(renamed, pictures)
+            record = renamed
             self._hold(key, pictures)
             return record
         return None
@@ -63,18 +92,29 @@ class Store:
         """Keep a finished cell."""
         self._hold(record.key, pictures)
         if cells := self._cells():
-            save_arrays(cells / f"{record.key}.npz", pictures)
-            CellFolder(cells).add(record)  # last: a record on disk is a cell that is finished
+            pictures_hash = save_arrays(cells / f"{record.key}.npz", pictures)
+            # Last: a record on disk is a cell that is finished.
+            CellFolder(cells).add(replace(record, pictures_hash=pictures_hash))
 
     def add_pictures(self, pictures: Mapping[str, np.ndarray], set_name: str) -> None:
         """Keep pictures of a set that belong to no cell."""
         self.pictures |= {f"{kind}/{set_name}": picture for kind, picture in pictures.items()}
 
     def once(self, name: str, settings: Mapping[str, Any], make: Callable[[], Any]) -> Any:
-        """Make a result once: a folder that holds it gives it back; plain values either way."""
+        """Make a result once: a folder that holds it is read; plain values in both cases."""
         if not self.folder:
             return plain(make())
-        return compute_once(self.folder / "steps" / f"{name}-{short_hash(settings)}.json", make)
+        identity = {"step": name, "settings": plain(settings)}
+        path = self.folder / "steps" / f"{name}-{short_hash(settings)}.json"
+        try:
+            saved = read_sealed(path, STEP_FORMAT, "a step of an audit")
+            if saved["step"] == name and saved["settings"] == identity["settings"]:
+                return saved["result"]
+        except InputError:
+            pass  # not there yet, or damaged: it is made again
+        result = plain(make())
+        write_sealed(path, STEP_FORMAT, {**identity, "result": result})
+        return result
 
     def copy_to(self, folder: Path, records: Iterable[Record]) -> None:
         """Write the same cells to another folder."""
@@ -92,9 +132,20 @@ class Store:
         return self.folder / "cells" if self.folder else None
 
 
+def _with_names(record: Record, ids: Sequence[str], training_ids: Sequence[str]) -> Record:
+    nearest = record.nearest
+    if record.nearest_index is not None and training_ids:
+        nearest = [None if position is None else training_ids[position] for position in record.nearest_index]
+    return replace(record, ids=list(ids), nearest=nearest)
+
+
 def write_csv(file: Path, records: Sequence[Record]) -> None:
-    """Write the per-image table; values that are unknown or not finite are left empty."""
-    with file.open("w", newline="", encoding="utf-8") as opened:
+    """Write the per-image table; values that are unknown or not finite are left empty.
+
+    A spreadsheet takes a text that starts like a formula for one, and runs it. Such a text is written after a ', and so
+    is a text that starts with a ' itself: without a first ' every text is what it was.
+    """
+    with file.open("w", newline="", encoding="utf-8", errors="backslashreplace") as opened:
         writer = csv.writer(opened)
         for number, record in enumerate(records):
             columns = image_columns(record)
@@ -103,9 +154,31 @@ def write_csv(file: Path, records: Sequence[Record]) -> None:
             writer.writerows([_csv_value(value) for value in row] for row in zip(*columns.values(), strict=True))
 
 
+def _read_models(path: Path) -> dict[str, ModelIdentity]:
+    """Read the models that were audited in a folder; a damaged list only means that none is recognised."""
+    try:
+        models = read_sealed(path, MODELS_FORMAT, "a list of models")["models"]
+    except InputError:
+        return {}
+    return {name: ModelIdentity.read(recorded) for name, recorded in models.items()}
+
+
+def _read_cell(folder: Path, key: str) -> tuple[Record, dict[str, np.ndarray]] | None:
+    """Read a finished cell; None where it is not, or is damaged: it is run again then."""
+    try:
+        record = CellFolder(folder).find(key)
+        if record is None or record.pictures_hash is None:
+            return None
+        return record, load_arrays(folder / f"{key}.npz", record.pictures_hash)
+    except InputError:
+        return None
+
+
 def _csv_value(value: Any) -> Any:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
     return value
 
 

@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
-from recollect.auditing.model_facts import fingerprint
+import torch
+
+from recollect.attractors import fixed_point_error
+from recollect.auditing.diffusion_model import at_noise_level, noise_levels_to_try
+from recollect.auditing.method_setup import method_for
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import STARTS, AuditRequest
 from recollect.auditing.store import Store
-from recollect.degradation import Start, half_kept, mask, observe
+from recollect.degradation import Erasure, Observation, Start, degradation, fill_erased, half_kept, observe
+from recollect.devices.precision import device_of
+from recollect.diffusion import DenoiserAt
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.methods import Blind
+from recollect.methods import Blind, Method, Refined
 from recollect.networks import Network
 from recollect.scoring import Score
 
-GAMMAS = (0.1, 0.5, 1.0)
+GAMMAS = (0.1, 0.3, 0.5, 1.0, 2.0, 3.0)
 MASKS = ("block", "dust")
-ROUNDS = 25  # a short run tells good settings from bad
-FEWEST, MOST = 4, 32  # images that the search takes: a tenth of the set between these
+ROUNDS = 25  # of its blind part: a short run tells good settings from bad
+DENOISER_GAMMAS = (0.1, 0.5, 1.0)  # at 2 denoisers gave far less in every trial
+DENOISER_ROUNDS = 4  # after two rounds a denoiser's answers under these masks hardly change
+FEWEST, ENOUGH, MOST = 4, 8, 32  # images that the search takes: a tenth between the last two, but a third at most
+SMALLEST_ERROR = 1e-20  # fixed-point errors below this are alike
 
 
 @dataclass(frozen=True)
@@ -30,25 +40,32 @@ class Setting:
 
     gamma: float = 0.5
     start: Start = half_kept
+    noise_level: float | None = None  # of a diffusion model
 
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The gammas and starts to choose from; one of each where nothing is searched."""
+    """The gammas, starts and noise levels to choose from; one of each where nothing is searched."""
 
     gammas: tuple[float, ...]
     starts: tuple[Start, ...]
+    noise_levels: tuple[float | None, ...] = (None,)
+    rounds: int = ROUNDS
 
     @property
     def only(self) -> Setting | None:
         """The one setting there is, if there is one."""
-        if len(self.gammas) == len(self.starts) == 1:
-            return Setting(self.gammas[0], self.starts[0])
-        return None
+        return self.settings[0] if len(self.settings) == 1 else None
 
     @property
     def settings(self) -> list[Setting]:
-        return [Setting(gamma, start) for gamma in self.gammas for start in self.starts]
+        return [Setting(*chosen) for chosen in product(self.gammas, self.starts, self.noise_levels)]
+
+    def attack(self, setting: Setting, paste: bool) -> Method:
+        """The attack that is tried: the strongest, or at many noise levels, which cost more each, the paper's."""
+        if setting.noise_level is not None:
+            return Blind(setting.gamma, start=setting.start, limit=self.rounds)
+        return Refined(setting.gamma, start=setting.start, limit=self.rounds, paste=paste)
 
 
 @dataclass(frozen=True)
@@ -61,13 +78,17 @@ class Tuning:
 
     @property
     def best(self) -> Setting:
-        """The setting that recovered most accurately, then approximately, then by mean PSNR."""
-        row = max(self.tried, key=lambda r: (r["accurate"], r["approximate"], r["mean_psnr"]))
-        return Setting(row["gamma"], STARTS[row["start"]])
+        """The setting that recovered most; of equals, the one whose answers the model moves least."""
+        row = max(self.tried, key=lambda r: (r["accurate"], r["approximate"], -r["fixed_point_error"]))
+        return Setting(row["gamma"], STARTS[row["start"]], row.get("noise_level"))
 
 
-def search_space(f: Any, gamma: float | str | None, start: str | None, noise_std: float) -> SearchSpace:
+def search_space(
+    f: Any, gamma: float | str | None, start: str | None, noise_std: float, noise_level: float | str | None = None
+) -> SearchSpace:
     """Take what is given, else the paper's setting for its own networks, else everything there is to try."""
+    if isinstance(f, DenoiserAt):
+        return denoiser_space(f, gamma, start, noise_level)
     paper = papers_setting_for(f, noise_std)
     every_start = tuple(STARTS.values())
     space = SearchSpace(GAMMAS, every_start) if paper is None else SearchSpace((paper.gamma,), (paper.start,))
@@ -79,6 +100,16 @@ def search_space(f: Any, gamma: float | str | None, start: str | None, noise_std
     return SearchSpace(gammas, starts)
 
 
+def denoiser_space(
+    f: DenoiserAt, gamma: float | str | None, start: str | None, noise_level: float | str | None
+) -> SearchSpace:
+    """Search the noise level together with gamma; the random start mask was best wherever it was compared."""
+    gammas = DENOISER_GAMMAS if gamma is None or isinstance(gamma, str) else (float(gamma),)
+    starts: tuple[Start, ...] = (STARTS[start or half_kept.__name__],) if start in (None, *STARTS) else ()
+    levels = noise_levels_to_try(f, noise_level)
+    return SearchSpace(gammas, starts or tuple(STARTS.values()), levels, DENOISER_ROUNDS)
+
+
 def papers_setting_for(f: Any, noise_std: float = 0.0) -> Setting | None:
     """The paper's setting for one of its networks; None for any other model."""
     paper = f.paper_settings(noise_std) if isinstance(f, Network) else None
@@ -86,24 +117,31 @@ def papers_setting_for(f: Any, noise_std: float = 0.0) -> Setting | None:
 
 
 def tune(
-    request: AuditRequest, f: Any, images: Images, space: SearchSpace, store: Store, progress: AuditProgress
-) -> Tuning:
+    request: AuditRequest, f: Any, model_hash: str, images: Images, space: SearchSpace, store: Store,
+    progress: AuditProgress,
+) -> Tuning:  # fmt: skip
     """Try every setting on a few training images; results are stored, so a resumed audit takes the same setting."""
     few, masks = set_apart(images), masks_to_tune_on(request.named_masks)
     noise_std, seed = request.noise_std, request.seed
-    identity = {"model": fingerprint(f, images), "images": few.hash, "masks": masks, "noise_std": noise_std}
+    identity = {
+        "model": model_hash, "images": few.hash, "masks": masks, "fills": request.fills, "noise_std": noise_std,
+        "seed": seed,
+    }  # fmt: skip
     tried = []
     for number, setting in enumerate(space.settings):
-        progress("choosing gamma and start", number, len(space.settings))
-        blind = Blind(setting.gamma, start=setting.start, limit=ROUNDS)
-        run = partial(try_method, f, few, blind, masks, noise_std=noise_std, seed=seed, chunk=request.chunk)
-        tried.append(store.once("tuning", {**identity, "seed": seed, "blind": blind}, run))
+        progress("choosing settings", number, len(space.settings))
+        attack = space.attack(setting, request.paste)
+        damaged = damaged_copies(few, masks, request.fills, noise_std=noise_std, seed=seed)
+        at = at_noise_level(f, setting.noise_level)
+        run = partial(try_method, at, few, attack, damaged, chunk=request.chunk)
+        chosen = {} if setting.noise_level is None else {"noise_level": setting.noise_level}
+        tried.append(chosen | store.once("tuning", {**identity, **chosen, "attack": attack}, run))
     return Tuning(list(few.ids), masks, tried)
 
 
 def set_apart(images: Images) -> Images:
     """Choose images to tune on, evenly spaced over the set."""
-    size = min(MOST, max(FEWEST, len(images) // 10))
+    size = max(FEWEST, min(MOST, max(ENOUGH, len(images) // 10), len(images) // 3))
     if len(images) < 2 * size:
         raise InputError(
             f"Choosing gamma and start takes {size} training images, which are then left out of the score, and there "
@@ -120,21 +158,31 @@ def masks_to_tune_on(asked: Mapping[str, Any]) -> list[str]:
     return names[:2]
 
 
-def try_method(
-    f: Any, images: Images, blind: Blind, masks: Sequence[str], *, noise_std: float, seed: int, chunk: int | None = None
-) -> dict[str, Any]:
-    """Measure what a method recovers of these images, averaged over the masks."""
-    scores = []
+def damaged_copies(
+    images: Images, masks: Sequence[str], fills: Sequence[str], *, noise_std: float, seed: int
+) -> list[Observation]:
+    """Damage the images as the audit does: under each mask, erased pixels hold each fill in turn."""
+    observations = []
     for name in masks:
-        truth = mask(name, images.shape, count=len(images), seed=seed)
-        seen = observe(images, truth, noise_std=noise_std, seed=seed)
-        scores.append(Score.of(blind(f, seen.y, chunk=chunk).estimate, images.pixels))
+        truth = degradation(name, images.shape, count=len(images), seed=seed)
+        truths = [fill_erased(truth, images, fill, seed) for fill in fills] if isinstance(truth, Erasure) else [truth]
+        observations += [observe(images, one, noise_std=noise_std, seed=seed) for one in truths]
+    return observations
+
+
+def try_method(
+    f: Any, images: Images, attack: Any, damaged: Sequence[Observation], *, chunk: int | None = None
+) -> dict[str, Any]:
+    """Measure what a method recovers of these images, averaged over masks and fills, and how still its answers are."""
+    answers = [method_for(attack, seen.truth)(f, seen.y, chunk=chunk).estimate for seen in damaged]
+    scores = [Score.of(answer, images.pixels) for answer in answers]
+    moved = torch.cat([fixed_point_error(f, answer.to(device_of(f))).cpu() for answer in answers])
     return {
-        "gamma": blind.gamma,
-        "start": getattr(blind.start, "__name__", str(blind.start)),
+        "gamma": attack.gamma,
+        "start": getattr(attack.start, "__name__", str(attack.start)),
         "accurate": _mean([score.accurate.value for score in scores]),
         "approximate": _mean([score.approximate.value for score in scores]),
-        "mean_psnr": _mean([max(score.mean_psnr, -1e3) for score in scores]),
+        "fixed_point_error": float(moved.nan_to_num(torch.inf).clamp(SMALLEST_ERROR, 1e30).log().mean().exp()),
     }
 
 

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from recollect import InputError
-from recollect.auditing.attraction import Attraction, examine, examine_images, with_outcome
+from recollect.attractors import SpectralRadius
+from recollect.auditing.attraction import Attraction, examine, examine_images, is_attractor, with_outcome
 from recollect.auditing.progress import no_progress
 from recollect.auditing.store import Store
 from recollect.records import Record
@@ -35,6 +36,33 @@ def test_an_attractor_is_a_fixed_point_that_draws_near(factor: float, offset: fl
     assert row["spectral_radius"] == pytest.approx(abs(factor), rel=1e-3)
     assert row["fixed_point_error"] == pytest.approx(offset**2, abs=1e-8)
     assert row["attractor"] is attractor
+
+
+@pytest.mark.parametrize(
+    ("error", "radius", "attractor"),
+    [
+        (1e-9, SpectralRadius(0.5, converged=True), True),
+        (1e-9, SpectralRadius(0.95, converged=True), False),  # steps of 3e-5 lead 6e-4 away
+        (1e-9, SpectralRadius(1.5, converged=True), False),
+        (1e-9, SpectralRadius(0.9995, converged=True), None),
+        (1e-9, SpectralRadius(0.5, converged=False), None),
+        (1e-6, SpectralRadius(0.5, converged=False), False),  # it is no fixed point, whatever the radius
+    ],
+)
+def test_an_attractor_takes_in_how_far_small_errors_lead(
+    error: float, radius: SpectralRadius, attractor: bool | None
+) -> None:
+    assert is_attractor(error, radius) is attractor
+
+
+def test_iteration_ends_at_what_is_called_an_attractor_and_nowhere_near_what_is_not() -> None:
+    for factor, offset in [(0.5, 1e-5), (0.9, 1e-5), (0.97, 1e-5), (0.99, 1e-5)]:
+        f = Scaled(factor, offset)
+        (row,) = examine_images(f, STORED[:1], "hash", Store(None), no_progress)
+        x = STORED.pixels[:1]
+        for _ in range(2000):
+            x = f(x)
+        assert row["attractor"] is bool((x - STORED.pixels[:1]).square().mean() < 1e-7)
 
 
 def test_each_image_is_examined_once_per_model(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from recollect.records import Record
 
 def record(method: str = "blind", set_name: str = "train", **columns: Any) -> Record:
     count = len(next(iter(columns.values()), [0]))
-    rows = {"mse": [1.0] * count, "stop": ["converged"] * count} | columns
+    rows: dict[str, Any] = {"mse": [1.0] * count, "stop": ["converged"] * count} | columns
     numbers = [1] * count
     return Record(
         {"set": set_name, "mask": "half", "method": method}, {}, list(map(str, range(count))), rounds=numbers,
@@ -55,9 +55,12 @@ def test_a_model_that_copies_is_warned_about() -> None:
 def test_control_and_its_overlap() -> None:
     assert checks.check_control(None).level == "warning"
     assert "40 control images" in checks.check_control(40).sentence
-    assert checks.check_overlap(0, 9).level == "ok"
-    found = checks.check_overlap(3, 9)
+    assert checks.check_overlap([], 9).level == "ok"
+    found = checks.check_overlap(["a", "b", "c"], 9)
     assert (found.level, "3 of the 9 control images" in found.sentence) == ("warning", True)
+    assert found.sentence.endswith("left out of every rate: a, b, c.")
+    many = checks.check_overlap([str(i) for i in range(25)], 30)
+    assert many.sentence.endswith("0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 15 more.")
 
 
 def test_duplicates_inside_train() -> None:
@@ -132,6 +135,9 @@ def test_attractors_and_recovery() -> None:
     assert "2 of the 4 training images examined are attractors" in found.sentence
     assert "1 of 2 attractors and 1 of 2 others, so an image can be recovered without" in found.sentence
     assert "others" not in checks.check_attractors(rows[:2]).sentence
+    undecided = checks.check_attractors([*rows, {"attractor": None, "recovered": True}])
+    assert "1 of 2 others" in undecided.sentence
+    assert undecided.sentence.endswith("For 1 the eigenvalues did not decide.")
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_images_left_out_take_their_own_masks_with_them() -> None:
     train, control = images(4, 1), images(4, 2)
     masks = {"each": "random-each:0.5", "half": "half"}
     damaged = damage({"train": train, "control": control}, masks, ZERO, 42)
-    left = leave_out(damaged, ["0", "2"])
+    left = leave_out(damaged, "train", ["0", "2"])
     assert [one.images.ids for one in left] == [("1", "3")] * 2 + [("0", "1", "2", "3")] * 2  # control has its own ids
     assert torch.equal(left[0].truth.keep, damaged[0].truth.keep[[1, 3]])  # type: ignore[attr-defined]
     assert [len(one.truth) for one in left] == [2, 1, 4, 1]

@@ -22,4 +22,4 @@ def test_without_control_or_prior_the_facts_say_so() -> None:
 def test_a_search_is_described_with_the_images_that_it_took() -> None:
     settings = small_audit(train=8, control=None, masks="half", methods="blind", gamma=None).facts["settings"]
     assert settings["gamma_and_start"].startswith("searched")
-    assert [len(settings[name]) for name in ("tried", "tried_on_masks", "tuning_images_left_out")] == [3, 1, 4]
+    assert [len(settings[name]) for name in ("tried", "tried_on_masks", "tuning_images_left_out")] == [6, 1, 4]

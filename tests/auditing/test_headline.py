@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
-from recollect.auditing.checks import Check
-from recollect.auditing.headline import attribution, headline, printout
+from recollect.auditing.headline import attribution, find, headline, membership_sentence
 from recollect.auditing.statistics import Statistics
+from recollect.auditing.thresholds import APPROXIMATELY, EXACT
 from recollect.records import Record
 
 
@@ -24,32 +26,68 @@ PLANTED = statistics(
 )
 
 
-def test_the_headline_is_one_sentence_with_intervals_and_the_control() -> None:
-    sentence = headline(PLANTED)
-    assert sentence.startswith("100% of the 8 training images can be recovered almost exactly from this model")
-    assert "(95% interval 68% to 100%)" in sentence
-    assert "damaged in at least one of 2 ways" in sentence
-    assert sentence.endswith("of 6 images that it never saw, 0% (0% to 39%) and 0% (0% to 39%).")
-    assert sentence.count(". ") == 0
+EXACTLY = find(PLANTED, EXACT)
+
+
+def test_the_headline_is_short_with_the_interval_and_the_control() -> None:
+    assert headline(EXACTLY) == (
+        "This model reproduces 8 of 8 training images (95% interval 68-100%). Of 6 images it never saw: 0."
+    )
+    assert EXACTLY.beside == "Counted: images recovered by blind under any of 2 masks, MSE below 1e-07."
+
+
+def test_the_headline_of_a_model_that_fits_less_is_approximate_and_says_so() -> None:
+    sentence = headline(find(PLANTED, APPROXIMATELY))
+    assert sentence.startswith("This model reproduces 8 of 8 training images approximately (95%")
 
 
 def test_the_headline_without_control_and_of_one_mask() -> None:
-    sentence = headline(statistics(record([0.0])))
-    assert "damaged in one way; no control images were given" in sentence
+    finding = find(statistics(record([0.0])), EXACT)
+    assert headline(finding).endswith("(95% interval 21-100%). No unseen images were given to compare with.")
+    assert finding.beside.endswith("by blind under one mask, MSE below 1e-07.")
 
 
 def test_the_headline_says_what_a_method_knows_and_whether_it_used_the_model() -> None:
-    known = headline(PLANTED, knowledge="a method that knows which pixels were erased")
-    assert "ways, by a method that knows which pixels were erased; of 6 images" in known
-    assert "can be restored almost exactly without this model (95%" in headline(PLANTED, sees_model=False)
+    known = headline(EXACTLY, knowledge="a method that knows which pixels were erased")
+    assert known.startswith("A method that knows which pixels were erased recovers 8 of 8 training images (95%")
+    assert " from this model. Of 6 images" in known
+    without = headline(EXACTLY, sees_model=False, knowledge="a smooth surface")
+    assert without.startswith("A smooth surface restores 8 of 8 training images (95% interval 68-100%) without this")
+
+
+def test_an_image_counts_if_any_attack_under_any_mask_recovers_it_in_both_sets() -> None:
+    cells = [
+        record([1e-9, 1.0, 1.0, 1.0], mask="half", method="refined"),
+        record([1.0, 1.0, 1.0, 1e-9], mask="block", method="refined"),
+        record([1.0, 1e-9, 1.0, 1e-9], mask="half", method="iterate"),
+        record([1.0, 1.0, 1.0, 1.0], mask="block", method="iterate"),
+        record([1e-9, 1e-9, 1e-9, 1e-9], mask="half", method="known"),
+        record([1e-9, 1e-9, 1e-9, 1e-9], mask="block", method="known"),
+    ]
+    unseen = [replace(cell, cell={**cell.cell, "set": "control"}) for cell in cells]
+    both = Statistics([*cells, *unseen], "refined", counted=["refined", "iterate"])
+    finding = find(both, EXACT)
+    assert (finding.train.count, finding.control) == (3, finding.train)
+    assert finding.beside == (
+        "Counted: images recovered by any of 2 attacks (refined, iterate) under any of 2 masks, MSE below 1e-07. The "
+        "best single attack is refined: 2 of 4."
+    )
+    facts = finding.facts()
+    assert (facts["train"]["count"], facts["control"]["count"], facts["best"]["train"]["count"]) == (3, 3, 2)
+    assert facts["threshold"] == {"name": "exact", "mse": 1e-7}
 
 
 @pytest.mark.parametrize(
-    ("errors", "share"),
-    [([0.0] * 249 + [1.0], "99.6%"), ([1.0] * 249 + [0.0], "0.40%"), ([1.0] * 250, "0%"), ([0.0] * 250, "100%")],
+    ("errors", "interval"),
+    [
+        ([0.0] * 999 + [1.0], "99.4-99.9%"),
+        ([1.0] * 999 + [0.0], "0.018-0.56%"),
+        ([1.0] * 250, "0-2%"),
+        ([0.0] * 250, "98-100%"),
+    ],
 )
-def test_a_rate_is_never_rounded_to_nothing_or_to_all(errors: list[float], share: str) -> None:
-    assert headline(statistics(record(errors))).startswith(f"{share} of the 250")
+def test_an_interval_is_never_rounded_to_nothing_or_to_all(errors: list[float], interval: str) -> None:
+    assert f"(95% interval {interval})" in headline(find(statistics(record(errors)), EXACT))
 
 
 # --- attribution
@@ -65,7 +103,7 @@ BOTH = statistics(
 def test_what_is_restored_without_the_model_is_not_attributed_to_it() -> None:
     sentence = attribution(BOTH, PRIOR, ["ddnm", "biharmonic"], 0.0)
     assert sentence == (
-        "Attribution: of 4 training images, blind recovers 1 almost exactly and 2 approximately that nothing restores "
+        "Attribution: of 4 training images, attacks recover 1 almost exactly and 2 approximately that nothing restores "
         "approximately without this model. A generic prior (ddnm) and simple inpainting (biharmonic), which know the "
         "masks, restore 1 approximately."
     )
@@ -79,22 +117,10 @@ def test_nothing_is_attributed_without_a_prior_with_noise_or_where_no_model_is_u
     assert str(attribution(BOTH, PRIOR, ["ddnm", "biharmonic"], 0.1)).startswith("No attribution: with noise")
 
 
-# --- in full
-
-
-def test_all_numbers_are_printed_and_only_checks_that_worry() -> None:
-    checks = [Check("a", "ok", "Fine."), Check("b", "note", "Look here."), Check("c", "warning", "Mind this.")]
-    text = printout(PLANTED, "The headline.", "The attribution.", checks, tuned_on=4)
-    assert text.startswith("The headline.\n\nAlmost exactly recovered (MSE below 1e-07) by blind")
-    assert "block      100 [68, 100]       0 [0, 39]           +100 [+49, +100]" in text
-    assert "AUC 1.000" in text
-    assert "The attribution." in text
-    assert "searched on 4 other training images" in text
-    assert text.endswith("note: Look here.\nwarning: Mind this.")
-    assert "Fine." not in text
-
-
-def test_methods_stand_side_by_side() -> None:
-    text = printout(BOTH, "", None, [], 0)
-    assert "blind         ddnm   biharmonic\nhalf        50 / 75      25 / 25        0 / 0" in text
-    assert "any mask" not in text  # there is one mask
+def test_membership_in_words() -> None:
+    sentence = str(membership_sentence(PLANTED))
+    assert sentence.startswith(
+        "Telling training from unseen images by the error (blind): AUC 1.000 (95% interval 0.722 "
+    )
+    assert sentence.endswith("to 1.000; 0.5 is guessing).")
+    assert membership_sentence(BOTH) is None

@@ -9,7 +9,9 @@ from recollect import FullyConnected, InputError
 from recollect.auditing import AuditRequest
 from recollect.auditing.inputs import choose_settings, open_inputs
 from recollect.auditing.progress import no_progress
+from recollect.auditing.request import STARTS
 from recollect.auditing.store import Store
+from recollect.auditing.tuning import GAMMAS
 from recollect.checkpoints import save_checkpoint
 from recollect.methods import Blind, Iterate
 from recollect.models import Adapted
@@ -65,7 +67,7 @@ def test_a_search_leaves_its_images_out_and_is_stored(tmp_path: Path) -> None:
     assert len(chosen.tuning.images) == len(chosen.scored["train"]) == 4
     assert not set(chosen.tuning.images) & set(chosen.scored["train"].ids)
     assert len(chosen.sets["train"]) == 8
-    assert len(list(tmp_path.glob("steps/tuning-*.json"))) == 6
+    assert len(list(tmp_path.glob("steps/tuning-*.json"))) == len(GAMMAS) * len(STARTS)
     again = choose_settings(asked, opened, Store(tmp_path), no_progress)
     assert again.methods == chosen.methods
 

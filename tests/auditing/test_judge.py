@@ -13,7 +13,9 @@ def planted() -> Audit:
 
 
 def test_all_that_can_be_checked_is(planted: Audit) -> None:
-    names = ["deterministic", "fit", "control", "overlap", "duplicates", "black", "zero-rule", "stops", "float32"]
+    names = [
+        "deterministic", "batch", "fit", "control", "overlap", "duplicates", "black", "zero-rule", "stops", "float32",
+    ]  # fmt: skip
     assert [check.name for check in planted.checks] == names
     assert all(check.sentence.endswith(".") for check in planted.checks)
 
@@ -21,14 +23,14 @@ def test_all_that_can_be_checked_is(planted: Audit) -> None:
 @pytest.mark.parametrize(
     ("methods", "main"),
     [
-        ("known,iterate,blind", "blind"),
+        ("known,iterate,blind", "blind"),  # which recovers as much as iterate here
         ("known,iterate", "iterate"),
         ("known", "known"),
         ({"first": Iterate(limit=3), "mine": Refined(limit=3), "informed": KnownMask()}, "mine"),
     ],
     ids=["names", "without blind", "known alone", "objects"],
 )
-def test_the_headline_speaks_of_the_strongest_attack(methods: Any, main: str) -> None:
+def test_the_strongest_attack_is_named(methods: Any, main: str) -> None:
     found = small_audit(train=3, control=None, masks="half", methods=methods)
     assert found.main_method == main
     assert ("knows which pixels were erased" in found.headline) == (main == "known")

@@ -21,7 +21,7 @@ CONDITIONS = Conditions("hash", 0.0, 42, {"device": "here"})
 
 
 def test_a_cell_is_degraded_recovered_and_scored() -> None:
-    measured = Trial.of(HALF, "mine", Blind(), CONDITIONS).measured(F)
+    measured = Trial.of(HALF, TRAIN, "mine", Blind(), CONDITIONS).measured(F)
     record = measured.record
     seen = recollect.observe(TRAIN, HALF.truth)
     by_hand = Blind()(F, seen.y)
@@ -36,9 +36,9 @@ def test_a_cell_is_degraded_recovered_and_scored() -> None:
 
 
 def test_a_part_of_a_cell_without_pictures_has_none() -> None:
-    trial = Trial.of(HALF, "mine", Iterate(), CONDITIONS)
+    trial = Trial.of(HALF, TRAIN, "mine", Iterate(), CONDITIONS)
     nobody = np.array([], int)
-    part = Trial(trial.images, trial.truth, trial.method, trial.cell, trial.settings, CONDITIONS, nobody)
+    part = Trial(trial.images, TRAIN, trial.truth, trial.method, trial.cell, trial.settings, CONDITIONS, nobody)
     assert part.measured(F).pictures == {}
 
 
@@ -50,22 +50,25 @@ def test_the_truth_goes_only_to_methods_that_know_it() -> None:
 
 def test_an_agreement_of_masks_needs_a_mask_that_was_estimated() -> None:
     for method in (KnownMask(), Iterate()):
-        assert Trial.of(HALF, "m", method, CONDITIONS).measured(F).record.mask_accuracy is None
+        assert Trial.of(HALF, TRAIN, "m", method, CONDITIONS).measured(F).record.mask_accuracy is None
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        Trial.of(HALF, "m", Blind(gamma=0.1), CONDITIONS),
-        Trial.of(HALF, "m", Blind(), Conditions("another", 0.0, 42)),
-        Trial.of(HALF, "m", Blind(), Conditions("hash", 0.1, 42)),
-        Trial.of(DamagedSet("train", "half", TRAIN[:3], HALF.truth), "m", Blind(), CONDITIONS),
-        Trial.of(DamagedSet("train", "half", TRAIN, recollect.mask("dust", TRAIN.shape)), "m", Blind(), CONDITIONS),
+        Trial.of(HALF, TRAIN, "m", Blind(gamma=0.1), CONDITIONS),
+        Trial.of(HALF, TRAIN, "m", Blind(), Conditions("another", 0.0, 42)),
+        Trial.of(HALF, TRAIN, "m", Blind(), Conditions("hash", 0.1, 42)),
+        Trial.of(HALF, TRAIN[:3], "m", Blind(), CONDITIONS),
+        Trial.of(DamagedSet("train", "half", TRAIN[:3], HALF.truth), TRAIN, "m", Blind(), CONDITIONS),
+        Trial.of(
+            DamagedSet("train", "half", TRAIN, recollect.mask("dust", TRAIN.shape)), TRAIN, "m", Blind(), CONDITIONS
+        ),
     ],
-    ids=["method", "model", "noise", "images", "mask"],
+    ids=["method", "model", "noise", "training images", "images", "mask"],
 )
 def test_what_decides_the_numbers_decides_the_key(other: Trial) -> None:
-    assert Trial.of(HALF, "m", Blind(), CONDITIONS).key != other.key
+    assert Trial.of(HALF, TRAIN, "m", Blind(), CONDITIONS).key != other.key
 
 
 def test_stored_cells_are_not_measured_again(tmp_path: Path) -> None:
@@ -76,8 +79,8 @@ def test_stored_cells_are_not_measured_again(tmp_path: Path) -> None:
         return trial.measured(F, progress)
 
     methods, store = {"blind": Blind(), "iterate": Iterate()}, Store(tmp_path)
-    records = measure_cells(measurer, [HALF], methods, CONDITIONS, store, no_progress)
+    records = measure_cells(measurer, [HALF], TRAIN, methods, CONDITIONS, store, no_progress)
     assert measured == [record.cell["method"] for record in records] == ["blind", "iterate"]
     assert {"original/train", "index/train", "degraded/train/half"} <= set(store.pictures)
-    assert measure_cells(measurer, [HALF], methods, CONDITIONS, Store(tmp_path), no_progress) == records
+    assert measure_cells(measurer, [HALF], TRAIN, methods, CONDITIONS, Store(tmp_path), no_progress) == records
     assert measured == ["blind", "iterate"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, norm
 
-from recollect.auditing.membership import membership
+from recollect.auditing.membership import auc_interval, membership
 
 errors = st.lists(st.sampled_from([0.0, 1e-9, 1e-7, 1e-5, 1e-3, 0.1, math.nan]), min_size=1, max_size=30)
 
@@ -34,7 +34,9 @@ def test_the_roc_and_its_point_at_one_percent_against_brute_force(train: list[fl
     points = {(0.0, 0.0)} | {
         (float(np.mean(known[1] <= t)), float(np.mean(known[0] <= t))) for t in np.concatenate(known)
     }
-    assert found.tpr_at_1_fpr == pytest.approx(max(y for x, y in points if x <= 0.01))
+    assert found.tpr_at_1_fpr is None  # too few unseen images
+    repeated = membership(train, control * 100).tpr_at_1_fpr
+    assert repeated == pytest.approx(max(y for x, y in points if x <= 0.01))
     rounded = {(round(x, 6), round(y, 6)) for x, y in points}
     assert {tuple(p) for p in found.roc} <= rounded
     assert (found.roc[0], found.roc[-1]) == ([0, 0], [1, 1])
@@ -43,10 +45,34 @@ def test_the_roc_and_its_point_at_one_percent_against_brute_force(train: list[fl
     assert np.trapezoid(ys, xs) == pytest.approx(found.auc, abs=1e-4)  # no corner is lost
 
 
-def test_with_a_hundred_control_images_one_may_be_accused() -> None:
+def test_with_a_hundred_unseen_images_one_may_be_accused_and_with_fewer_nothing_is_said() -> None:
     control = [0.5, *[2.0] * 99]
     assert membership([0.1, 1.0], control).tpr_at_1_fpr == 1.0
-    assert membership([0.1, 1.0], control[:99]).tpr_at_1_fpr == 0.5  # one of 99 would be more than 1%
+    assert membership([0.1, 1.0], control[:99]).tpr_at_1_fpr is None
+
+
+@given(st.floats(0, 1), st.integers(1, 300), st.integers(1, 300))
+def test_the_interval_holds_the_auc_and_is_never_a_point(auc: float, train: int, control: int) -> None:
+    low, high = auc_interval(auc, train, control)
+    assert 0 <= low <= auc + 1e-9
+    assert auc - 1e-9 <= high <= 1
+    assert high - low > 1e-3
+
+
+def test_the_interval_shrinks_with_images() -> None:
+    widths = [np.ptp(auc_interval(0.8, count, count)) for count in (5, 20, 100, 1000)]
+    assert widths == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.5, 1.5, 2.5])
+@pytest.mark.parametrize(("train", "control"), [(40, 40), (60, 15)])
+def test_the_interval_covers_the_truth_about_as_often_as_it_says(distance: float, train: int, control: int) -> None:
+    rng = np.random.default_rng(0)
+    truth, covered = norm.cdf(distance / math.sqrt(2)), 0
+    for _ in range(400):
+        found = membership(rng.normal(-distance, 1, train).tolist(), rng.normal(0, 1, control).tolist())
+        covered += found.auc_low <= truth <= found.auc_high
+    assert covered / 400 > 0.92
 
 
 def test_errors_that_say_nothing_are_a_guess() -> None:

@@ -39,7 +39,8 @@ def test_masks_by_name_list_dict_and_array() -> None:
         (Path("mine.png"), ["mine.png"]),
     ]:
         assert list(request(masks=masks).named_masks) == names
-    for nothing in ([], {}):
+    empty: list[Any] = [[], {}]
+    for nothing in empty:
         with pytest.raises(InputError, match="At least one mask"):
             request(masks=nothing)
 

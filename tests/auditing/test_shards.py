@@ -1,3 +1,4 @@
+import pickle
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import InputError
-from recollect.auditing import Audit, Spread
+from recollect.auditing import Audit, ShardedMeasurer
 from recollect.auditing.pictures import load_arrays
 from recollect.auditing.shards import cut
-from recollect.distributed.jobs import Budget, Job, Runner, Tell, in_this_process
+from recollect.distributed.jobs import Budget, Job, Log, Runner, in_this_process
 from recollect.models import PortableModel
 from recollect.records import PER_IMAGE, Record
 from tests.auditing.making import images, small_audit
@@ -29,7 +30,7 @@ def test_every_image_is_in_one_shard_and_shards_are_alike(count: int, pieces: in
 
 def audited(out: Path, runner: Runner | None, **more: Any) -> Audit:
     model = Memorizer(images(8, 1).pixels)
-    measurer = Spread(runner, PortableModel(model), workers=2) if runner else None
+    measurer = ShardedMeasurer(runner, PortableModel(model), workers=2) if runner else None
     return small_audit(model=model, out=out, measurer=measurer, methods="blind,iterate,known", **more)
 
 
@@ -37,7 +38,9 @@ def rows(record: Record) -> dict[str, Any]:
     return {name: getattr(record, name) for name in PER_IMAGE if name != "mse"}
 
 
-@pytest.mark.parametrize("more", [{}, {"fill": "images", "noise_std": 0.01}, {"masks": "blur:1.5"}], ids=str)
+@pytest.mark.parametrize(
+    "more", [{"masks": "half"}, {"masks": "block", "fill": "images", "noise_std": 0.01}, {"masks": "blur:1.5"}], ids=str
+)
 def test_shards_joined_are_the_cell(tmp_path: Path, more: dict[str, Any]) -> None:
     whole, joined = audited(tmp_path / "whole", None, **more), audited(tmp_path / "joined", in_this_process, **more)
     assert [r.key for r in whole.records] == [r.key for r in joined.records]
@@ -54,27 +57,27 @@ def test_shards_joined_are_the_cell(tmp_path: Path, more: dict[str, Any]) -> Non
 def test_a_shard_travels_without_the_rest_of_its_set(tmp_path: Path) -> None:
     sizes: list[int] = []
 
-    def weigh(jobs: Iterable[Job], budget: Budget, tell: Tell) -> bool:
+    def weigh(jobs: Iterable[Job], budget: Budget, log: Log) -> bool:
         for job in jobs:
             for task in job(budget):
-                _, some, truth, *_ = task.inputs
-                sizes.append(some.here._stored.untyped_storage().nbytes())
-                sizes.append(truth.here.keep.untyped_storage().nbytes() * 4)
-                task.keep(task.do(*[getattr(i, "here", i) for i in task.inputs]))
+                _, shard, _training, truth, *_ = task.inputs
+                sizes.extend(len(pickle.dumps(each.value)) for each in (shard, truth))
+                task.keep(task.function(*[getattr(i, "value", i) for i in task.inputs]))
         return True
 
     audited(tmp_path, weigh, control=None, masks="block", fill="noise")
-    assert max(sizes) <= 2 * 3 * 8 * 8 * 4  # two images of eight
+    two, all_eight = 2 * 3 * 8 * 8 * 4, 8 * 3 * 8 * 8 * 4
+    assert two < max(sizes) < two + 2000 < all_eight  # two images of eight, and what pickle adds
 
 
 def test_a_cell_with_a_failed_shard_is_no_cell(tmp_path: Path) -> None:
-    def fails(_jobs: Iterable[Job], _budget: Budget, tell: Tell) -> bool:
-        tell("train / block / blind, images 0 to 1: failed: no reason")
+    def fails(_jobs: Iterable[Job], _budget: Budget, log: Log) -> bool:
+        log("train / block / blind, images 0 to 1: failed: no reason")
         return False
 
-    told: list[str] = []
-    spread = Spread(fails, PortableModel(Memorizer(images(8, 1).pixels)), 2, tell=told.append)
+    lines: list[str] = []
+    measurer = ShardedMeasurer(fails, PortableModel(Memorizer(images(8, 1).pixels)), 2, log=lines.append)
     with pytest.raises(InputError, match="6 of 6 shards of a cell failed"):
-        small_audit(out=tmp_path, measurer=spread)
-    assert told == ["train / block / blind, images 0 to 1: failed: no reason"]
+        small_audit(out=tmp_path, measurer=measurer)
+    assert lines == ["train / block / blind, images 0 to 1: failed: no reason"]
     assert not list((tmp_path / "cells").glob("*"))

@@ -14,24 +14,25 @@ def record(mask: str = "half", **settings: Any) -> Record:
     return Record(cell, settings, ["a"], [0.5], [1], [40], ["limit"])
 
 
+IDS = ["a"]
 PICTURES = {"estimate/train/half/blind": np.zeros((1, 4, 4, 3), np.uint8)}
 
 
 def test_a_finished_cell_is_found_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    assert store.find(record().key) is None
+    assert store.find(record().key, IDS) is None
     store.add(record(), PICTURES)
     again = Store(tmp_path)
-    assert again.find(record().key) == record()
+    assert again.find(record().key, IDS) == record()
     assert list(again.pictures) == list(PICTURES)
-    assert again.find(record(gamma=1).key) is None
+    assert again.find(record(gamma=1).key, IDS) is None
 
 
 def test_without_a_folder_all_is_in_memory() -> None:
     store = Store(None)
     store.begin(["x"])
     store.add(record(), PICTURES)
-    assert store.find(record().key) is None
+    assert store.find(record().key, IDS) is None
     assert list(store.pictures) == list(PICTURES)
 
 
@@ -43,7 +44,7 @@ def test_a_damaged_cell_is_run_again(tmp_path: Path, damaged: str, content: byte
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    assert Store(tmp_path).find(record().key) is None
+    assert Store(tmp_path).find(record().key, IDS) is None
 
 
 def test_an_audit_that_grows_stays_where_it_is(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_another_audit_is_put_aside_whole_and_its_cells_can_be_used_again(tmp_pa
     assert not list((tmp_path / "cells").glob("*"))
     assert (tmp_path / "earlier" / "1" / "audit.json").read_text() == "old"
     assert len(list((tmp_path / "earlier" / "1" / "cells").glob("*.json"))) == 2
-    assert new.find(record("dust").key) == record("dust")
+    assert new.find(record("dust").key, IDS) == record("dust")
     assert [p.stem for p in (tmp_path / "cells").glob("*.json")] == [record("dust").key]
     third = Store(tmp_path)
     third.begin([record("frame").key])
@@ -103,4 +104,4 @@ def test_copying_to_another_folder_keeps_pictures_and_mixes_nothing(tmp_path: Pa
     memory.add(record(), PICTURES)
     memory.copy_to(tmp_path, [record()])
     assert [p.stem for p in (tmp_path / "cells").glob("*.json")] == [record().key]
-    assert Store(tmp_path).find(record().key) == record()
+    assert Store(tmp_path).find(record().key, IDS) == record()

@@ -3,16 +3,17 @@ from typing import Any
 import pytest
 import torch
 
-from recollect import Blind, FullyConnected, InputError, UNet
+from recollect import FullyConnected, InputError, UNet
 from recollect.auditing import tuning
 from recollect.auditing.request import STARTS
 from recollect.auditing.tuning import GAMMAS, SearchSpace, Setting, search_space
-from recollect.degradation import all_erased, half_kept
+from recollect.degradation import Filled, all_erased, half_kept
+from recollect.methods import Refined
 from tests.auditing.making import images
 from tests.planted import Memorizer
 
 
-@pytest.mark.parametrize(("count", "spent"), [(8, 4), (40, 4), (100, 10), (1000, 32)])
+@pytest.mark.parametrize(("count", "spent"), [(8, 4), (12, 4), (18, 6), (24, 8), (40, 8), (100, 10), (1000, 32)])
 def test_a_tenth_of_the_set_is_spent_within_bounds(count: int, spent: int) -> None:
     some = tuning.set_apart(images(count, 1, size=1))
     assert len(set(some.ids)) == spent
@@ -26,35 +27,36 @@ def test_too_few_images_to_spend_any_is_an_error_with_a_way_out() -> None:
 
 def test_every_setting_is_tried_and_the_best_is_taken() -> None:
     stored = images(4, 1)
-    candidates = [Blind(gamma=g, start=s, limit=5) for g in (1e-6, 0.5) for s in (half_kept, all_erased)]
-    f = Memorizer(stored.pixels)
-    rows = [tuning.try_method(f, stored, blind, ["half"], noise_std=0.0, seed=42) for blind in candidates]
+    candidates = [Refined(gamma=g, start=s, limit=5) for g in (1e-6, 0.5) for s in (half_kept, all_erased)]
+    damaged = tuning.damaged_copies(stored, ["half"], ["zero", "noise"], noise_std=0.0, seed=42)
+    rows = [tuning.try_method(Memorizer(stored.pixels), stored, refined, damaged) for refined in candidates]
     assert [(r["gamma"], r["start"]) for r in rows] == [
         (1e-6, "half_kept"), (1e-6, "all_erased"), (0.5, "half_kept"), (0.5, "all_erased")
     ]  # fmt: skip
-    found = tuning.Tuning([], [], rows)
-    merits = [(r["accurate"], r["approximate"], r["mean_psnr"]) for r in rows]
-    best = rows[merits.index(max(merits))]
-    assert (found.best.gamma, found.best.start.__name__) == (best["gamma"], best["start"])  # type: ignore[attr-defined]
+    chosen = tuning.Tuning([], [], rows).best
+    best = max(rows, key=lambda row: (row["accurate"], row["approximate"], -row["fixed_point_error"]))
+    assert (chosen.gamma, chosen.start) == (best["gamma"], STARTS[best["start"]])
 
 
-def test_accurate_recovery_counts_before_approximate_and_that_before_psnr() -> None:
+def test_accurate_recovery_counts_before_approximate_and_that_before_a_fixed_point() -> None:
     def row(gamma: float, *merits: float) -> dict[str, object]:
         return {"gamma": gamma, "start": "all_erased"} | dict(
-            zip(("accurate", "approximate", "mean_psnr"), merits, strict=True)
+            zip(("accurate", "approximate", "fixed_point_error"), merits, strict=True)
         )
 
-    rows = [row(1, 0.1, 0.9, 90), row(2, 0.2, 0.3, 10), row(3, 0.2, 0.4, 5), row(4, 0.2, 0.4, 6)]
+    rows = [row(1, 0.1, 0.9, 1e-9), row(2, 0.2, 0.3, 1e-9), row(3, 0.2, 0.4, 1e-5), row(4, 0.2, 0.4, 1e-6)]
     assert tuning.Tuning([], [], rows).best == Setting(gamma=4, start=all_erased)
 
 
-def test_noise_is_in_the_search_as_it_is_in_the_audit() -> None:
+def test_images_are_damaged_as_in_the_audit() -> None:
     stored = images(4, 1)
-    tried = [
-        tuning.try_method(Memorizer(stored.pixels), stored, Blind(limit=2), ["half"], noise_std=n, seed=1)["mean_psnr"]
-        for n in (0.0, 0.3)
-    ]
-    assert tried[0] > tried[1]
+    options: Any = {"noise_std": 0.0, "seed": 1}
+    zero, noise = tuning.damaged_copies(stored, ["half"], ["zero", "noise"], **options)
+    assert not isinstance(zero.truth, Filled)
+    assert isinstance(noise.truth, Filled)
+    (noisy,) = tuning.damaged_copies(stored, ["half"], ["zero"], noise_std=0.3, seed=1)
+    assert (noisy.y - zero.y).std() == pytest.approx(0.3, rel=0.2)
+    assert len(tuning.damaged_copies(stored, ["blur:1.5", "half"], ["zero", "noise"], **options)) == 3
 
 
 def test_it_is_tried_on_masks_of_the_audit() -> None:

@@ -1,0 +1,95 @@
+"""A diffusion model in an audit: at one noise level it is an autoencoder, and the level is a setting like gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from recollect.auditing.noise_levels import LEVELS, memory_by_noise_level
+from recollect.auditing.progress import AuditProgress
+from recollect.auditing.store import Store
+from recollect.diffusion import Denoiser, DenoiserAt
+from recollect.errors import InputError
+from recollect.images import Images
+from recollect.methods import Blind
+
+FIRST_LEVEL = 0.2  # at which a model is opened and probed, before the search
+CHARTED = 32  # images of each set in the chart of noise levels
+MOST_ROUNDS = 10  # of blind and refined: later ones hardly change a denoiser's answers
+
+
+def as_autoencoder(model: Any, noise_level: float | str | None) -> Any:
+    """Fix the noise level of a diffusion model, the one given or a first one; other models stay as they are."""
+    if isinstance(model, Denoiser):
+        return model.at(_given(noise_level) or _within(model, FIRST_LEVEL))
+    if noise_level is not None:
+        raise InputError("noise_level is for diffusion models that are opened from a folder; leave it out.")
+    return model
+
+
+def noise_levels_to_try(f: DenoiserAt, noise_level: float | str | None) -> tuple[float, ...]:
+    """List the noise levels to search, or the one that was given."""
+    given = _given(noise_level)
+    if given is not None:
+        return (given,)
+    low, high = f.denoiser.preconditioning.lowest, f.denoiser.preconditioning.highest
+    return tuple(level for level in LEVELS if low <= level <= high) or (f.sigma,)
+
+
+def at_noise_level(f: Any, noise_level: float | None) -> Any:
+    """Return the model at another noise level; None and other models change nothing."""
+    return f if noise_level is None else f.denoiser.at(noise_level)
+
+
+def bounded(methods: Mapping[str, Any], f: Any) -> dict[str, Any]:
+    """Bound the rounds of methods that an audit built itself; other models are given as many as the method says."""
+    if not isinstance(f, DenoiserAt):
+        return dict(methods)
+    return {name: _bounded(method) for name, method in methods.items()}
+
+
+def _bounded(method: Any) -> Any:
+    in_rounds = hasattr(method, "gamma") and hasattr(method, "limit")
+    return replace(method, limit=min(method.limit, MOST_ROUNDS)) if in_rounds else method
+
+
+def check_measurer(f: Any, measurer: Any) -> None:
+    """Refuse several machines: each would open the diffusion model without its noise level."""
+    if measurer is not None and isinstance(f, DenoiserAt):
+        raise InputError("A diffusion model is audited on one machine; leave the cluster out (--on).")
+
+
+def noise_level_facts(f: Any) -> dict[str, Any]:
+    """Describe the diffusion model that is audited; nothing for other models."""
+    if not isinstance(f, DenoiserAt):
+        return {}
+    return {"name": f.denoiser.name, "noise_level": f.sigma, "denoiser": f.denoiser.hash}
+
+
+def chart_noise_levels(
+    f: Any, sets: Mapping[str, Images], methods: Mapping[str, Any], seed: int, store: Store, progress: AuditProgress
+) -> dict[str, Any]:
+    """Measure a few images of each set at every noise level, with the gamma of the methods; nothing of other models."""
+    if not isinstance(f, DenoiserAt):
+        return {}
+    gamma = next((float(method.gamma) for method in methods.values() if hasattr(method, "gamma")), Blind.gamma)
+    progress("measuring where memory sits", 1, 1)  # the cells are done
+    few = {name: images[images.spread(min(CHARTED, len(images)))] for name, images in sets.items()}
+    identity = {"denoiser": f.denoiser.hash, "gamma": gamma, "seed": seed, **{k: v.hash for k, v in few.items()}}
+    rows = store.once("noise-levels", identity, partial(_rows, f.denoiser, few, gamma, seed))
+    return {"noise_levels": rows["levels"]}
+
+
+def _rows(denoiser: Denoiser, sets: Mapping[str, Images], gamma: float, seed: int) -> dict[str, Any]:
+    levels = memory_by_noise_level(denoiser, sets["train"], sets.get("control"), gamma=gamma, seed=seed)
+    return {"levels": [level.row() for level in levels]}
+
+
+def _given(noise_level: float | str | None) -> float | None:
+    return None if noise_level is None or isinstance(noise_level, str) else float(noise_level)
+
+
+def _within(denoiser: Denoiser, level: float) -> float:
+    return min(max(level, denoiser.preconditioning.lowest), denoiser.preconditioning.highest)

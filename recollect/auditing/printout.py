@@ -1,0 +1,163 @@
+"""An audit in a terminal: tables that wrap by words, and the verdict last, where the eye is.
+
+Nothing is computed here: every number comes from the audit's statistics, finding and verdict.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from recollect.auditing.checks import Check
+from recollect.auditing.headline import percent_range
+from recollect.auditing.statistics import ANY_MASK, OVERALL, Statistics
+from recollect.auditing.thresholds import NAMED, Threshold
+from recollect.scoring import Excess, Rate
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+    from recollect.auditing.result import Audit
+
+COLOURS = {"passed": "bold green", "failed": "bold red", "inconclusive": "bold yellow"}
+LEVELS = {"warning": "yellow", "note": "dim"}
+SETS = {"train": "training images", "control": "unseen images"}
+SHORT_METHODS, SHORT_CHECKS = 5, 2  # of a printout that fits one screen
+TEXT_WIDTH = 100
+
+
+def as_text(audit: Audit, *, verbose: bool = True) -> str:
+    """Write an audit as plain text."""
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=TEXT_WIDTH, color_system=None)
+    print_audit(audit, console, verbose=verbose)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+
+def print_audit(audit: Audit, console: Console, *, verbose: bool = False, report: str = "") -> None:
+    """Print an audit; without `verbose` in at most 25 lines of 80 characters."""
+    for part in _parts(audit, verbose, report):
+        console.print(part, highlight=False)
+
+
+def _parts(audit: Audit, verbose: bool, report: str) -> Iterator[RenderableType]:
+    yield from _methods(audit, len(audit.methods) if verbose else SHORT_METHODS)
+    if verbose:
+        yield from _details(audit)
+        yield from _all_checks(audit.checks)
+    else:
+        yield from _short_checks(audit.checks)
+    if report:
+        yield f"The report: {report}\n"
+    yield from _conclusion(audit, verbose)
+
+
+def _conclusion(audit: Audit, verbose: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text(audit.headline, style="bold")
+    if verbose:
+        yield Text(audit.finding.beside)
+    if audit.verdict:
+        sentence = Text(str(audit.verdict))
+        sentence.stylize(COLOURS[audit.verdict.outcome], 0, len(audit.verdict.outcome) + 1)
+        yield sentence
+
+
+def _details(audit: Audit) -> Iterator[RenderableType]:
+    for threshold in NAMED.values():
+        yield from _by_mask(audit, threshold)
+    if audit.attribution:
+        yield f"{audit.attribution}\n"
+    if audit.membership_sentence:
+        yield f"{audit.membership_sentence}\n"
+    if tuned := audit.facts["settings"].get("tuning_images_left_out"):
+        yield f"Gamma and start were searched on {len(tuned)} other training images, left out of every rate.\n"
+
+
+def _all_checks(checks: Sequence[Check]) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    worrying = [check for check in checks if check.level != "ok"]
+    for check in worrying:
+        yield Text.assemble((f"{check.level}: ", LEVELS[check.level]), check.sentence)
+    if worrying:
+        yield ""
+
+
+def _short_checks(checks: Sequence[Check]) -> Iterator[RenderableType]:
+    """Give warnings one line each, cut at the end of the line, and count the rest."""
+    from rich.table import Table
+    from rich.text import Text
+
+    warnings = [check for check in checks if check.level == "warning"]
+    lines = Table.grid()
+    lines.add_column(no_wrap=True, overflow="ellipsis")
+    for check in warnings[:SHORT_CHECKS]:
+        lines.add_row(Text.assemble(("warning: ", LEVELS["warning"]), check.sentence))
+    if warnings:
+        yield lines
+    more = len([check for check in checks if check.level != "ok"]) - len(warnings[:SHORT_CHECKS])
+    if more:
+        yield Text(f"{more} more in --verbose and in the report.", style="dim")
+    if warnings or more:
+        yield ""
+
+
+def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
+    """List what each method recovers under any mask, at the threshold of the headline."""
+    finding, threshold = audit.finding, audit.finding.threshold
+    masks = f"any of {finding.masks} masks" if finding.masks > 1 else "one mask"
+    yield f"Recovered under {masks} ({threshold}), with 95% intervals"
+    table = _table("method", audit.sets)
+    if len(finding.methods) > 1:
+        both = [rate for rate in (finding.train, finding.control) if rate]
+        table.add_row("any attack", *map(_counted, both), style="bold")
+    shown = sorted(audit.methods, key=lambda name: name not in finding.methods)[:most]
+    for method in shown:
+        label = method if method in finding.methods else f"{method} (reference)"
+        table.add_row(label, *[_counted(audit.rate(s, ANY_MASK, method, threshold.mse)) for s in audit.sets])
+    yield table
+    yield ""
+
+
+def _by_mask(statistics: Statistics, threshold: Threshold) -> Iterator[RenderableType]:
+    """List the rates of the strongest attack for each mask, with the excess over unseen images."""
+    method, masks = statistics.main_method, statistics.masks
+    more = ["excess"] if statistics.has_control else []
+    yield f"{method}, {threshold}, in percent with 95% intervals"
+    table = _table("mask", statistics.sets, more)
+    for mask in [*masks, *(OVERALL if len(masks) > 1 else ())]:
+        rates = [_percent(statistics.rate(s, mask, method, threshold.mse)) for s in statistics.sets]
+        excess = statistics.excess(method, threshold.mse, mask)
+        table.add_row(mask, *rates, *([_signed(excess)] if excess else []))
+    yield table
+    yield ""
+
+
+def _table(first: str, sets: Sequence[str], more: Sequence[str] = ()) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for name in [*(SETS[name] for name in sets), *more]:
+        table.add_column(name, no_wrap=True)
+    return table
+
+
+def _counted(rate: Rate) -> str:
+    return f"{rate.count} of {rate.total} ({percent_range(rate)})"
+
+
+def _percent(rate: Rate) -> str:
+    low, high = rate.interval
+    return f"{100 * rate.value:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def _signed(above: Excess) -> str:
+    return f"{100 * above.value:+.0f} [{100 * above.low:+.0f}, {100 * above.high:+.0f}]"

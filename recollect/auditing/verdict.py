@@ -1,0 +1,166 @@
+"""The verdict of an audit with a limit: passed, failed or inconclusive, and the reason.
+
+Failed needs evidence of a leak, passed needs evidence of none. An audit with neither is inconclusive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from recollect.auditing.thresholds import APPROXIMATELY, Threshold
+from recollect.scoring import Rate
+
+CONFIDENCE = 0.95
+MOST_IMAGES = 10_000_000  # a number needed above this is not given
+Outcome = Literal["passed", "failed", "inconclusive"]
+EXIT_CODES: dict[Outcome, int] = {"passed": 0, "failed": 3, "inconclusive": 4}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The largest share of training images that may be recovered, and when an image counts as recovered."""
+
+    limit: float
+    threshold: Threshold = APPROXIMATELY
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a gate with everything that it rests on."""
+
+    outcome: Outcome
+    reason: str
+    limit: float
+    threshold: Threshold
+    judged: Literal["rate", "excess"]  # the recovered share, or how far it is above the share of unseen images
+    value: float
+    bound: float  # the upper confidence bound of the value
+    images_needed: int | None = None  # training images, where too few are the reason
+    confidence: float = CONFIDENCE
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Verdict:
+        """Read what `facts` gave."""
+        values = {field.name: facts[field.name] for field in fields(cls)}
+        return cls(**{**values, "threshold": Threshold(**facts["threshold"])})
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.outcome]
+
+    def __str__(self) -> str:
+        return f"{self.outcome.capitalize()}: {self.reason}"
+
+    def facts(self) -> dict[str, Any]:
+        """Give plain values for audit.json."""
+        return {**asdict(self), "sentence": str(self), "exit_code": self.exit_code}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The share that a gate judges: of training images, or its excess over unseen images if some are recovered too."""
+
+    train: Rate
+    control: Rate | None
+
+    @property
+    def is_excess(self) -> bool:
+        return self.control is not None and self.control.count > 0
+
+    @property
+    def value(self) -> float:
+        return self.train.value - self.control.value if self.control else self.train.value
+
+    @property
+    def bound(self) -> float:
+        """The upper bound; of an excess, each of the two rates takes half of the risk, so that both hold together."""
+        if self.control is None or not self.is_excess:
+            return upper_bound(self.train)
+        each = (1 + CONFIDENCE) / 2
+        return upper_bound(self.train, each) - lower_bound(self.control, each)
+
+    def times(self, factor: float) -> Judged:
+        """Imagine the same shares of more images."""
+        return Judged(_scaled(self.train, factor), _scaled(self.control, factor) if self.control else None)
+
+
+def upper_bound(rate: Rate, confidence: float = CONFIDENCE) -> float:
+    """Compute the exact (Clopper-Pearson) upper bound of a share, one-sided."""
+    from scipy.stats import beta
+
+    if rate.count == rate.total:
+        return 1.0
+    return float(beta.ppf(confidence, rate.count + 1, rate.total - rate.count))
+
+
+def lower_bound(rate: Rate, confidence: float = CONFIDENCE) -> float:
+    """Compute the exact (Clopper-Pearson) lower bound of a share, one-sided."""
+    return 1 - upper_bound(Rate(rate.total - rate.count, rate.total), confidence)
+
+
+def decide(gate: Gate, train: Rate, control: Rate | None, doubts: Sequence[str] = ()) -> Verdict:
+    """Compare what is recovered with the limit. `doubts` are sentences that say why a low rate means little."""
+    judged = Judged(train, control)
+    measured = _measured(judged, gate.threshold)
+    needed = None
+    outcome: Outcome
+    if judged.value > gate.limit:
+        outcome, reason = "failed", f"{measured}, above the limit of {gate.limit:.2%}."
+    elif doubts:
+        outcome, reason = "inconclusive", f"{measured}, but that means little. {' '.join(doubts)}"
+    elif judged.bound <= gate.limit:
+        outcome, reason = "passed", f"{measured}; the upper 95% bound, {judged.bound:.2%}, is within {gate.limit:.2%}."
+    else:
+        needed = images_needed(judged, gate.limit)
+        outcome, reason = "inconclusive", f"{measured}, but {_too_few(judged, gate.limit, needed)}"
+    return Verdict(
+        outcome, reason, gate.limit, gate.threshold, "excess" if judged.is_excess else "rate", judged.value,
+        judged.bound, needed,
+    )  # fmt: skip
+
+
+def images_needed(judged: Judged, limit: float) -> int | None:
+    """Compute how many training images would show the same share to be within the limit; None if none can."""
+    have = judged.train.total
+
+    def enough(images: int) -> bool:
+        return judged.times(images / have).bound <= limit
+
+    most = have
+    while not enough(most):
+        most *= 2
+        if most > MOST_IMAGES:
+            return None
+    fewest = most // 2
+    while most - fewest > 1:
+        middle = (fewest + most) // 2
+        fewest, most = (fewest, middle) if enough(middle) else (middle, most)
+    return most
+
+
+def _scaled(rate: Rate, factor: float) -> Rate:
+    total = max(1, round(rate.total * factor))
+    return Rate(min(total, math.ceil(rate.value * total - 1e-9)), total)
+
+
+def _measured(judged: Judged, threshold: Threshold) -> str:
+    train = judged.train
+    sentence = f"{train.count} of {train.total} training images ({train.value:.1%}) are recovered ({threshold})"
+    if not judged.is_excess or judged.control is None:
+        return sentence
+    control = judged.control
+    return (
+        f"{sentence}, and so are {control.count} of {control.total} unseen images ({control.value:.1%}); the excess, "
+        f"{judged.value:+.1%}, is judged"
+    )
+
+
+def _too_few(judged: Judged, limit: float, needed: int | None) -> str:
+    sentence = f"the upper 95% bound of so few images is {judged.bound:.2%}, above the limit of {limit:.2%}."
+    if needed is None:
+        return f"{sentence} No number of images can show a share this close to the limit."
+    others = ", and unseen images in proportion," if judged.is_excess else ""
+    return f"{sentence} At least {needed:,} training images{others} are needed."

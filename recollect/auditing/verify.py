@@ -1,0 +1,96 @@
+"""Verify a saved audit: hashes of its files, and every rate computed once more from the per-image errors."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recollect.auditing.manifest import MANIFEST, changed_files, read_manifest
+from recollect.auditing.result import Audit
+from recollect.auditing.saved import load_audit
+from recollect.auditing.statistics import TABLES
+from recollect.auditing.store import write_csv
+from recollect.auditing.verdict import Judged
+from recollect.errors import InputError
+from recollect.records import plain
+from recollect.report.read import read_audit
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked, and every problem as a sentence."""
+
+    files: int
+    cells: int
+    problems: list[str]
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems
+
+    def __str__(self) -> str:
+        if self.problems:
+            return "\n".join(["Not verified:", *(f"- {problem}" for problem in self.problems)])
+        return (
+            f"Verified: {self.files} files have the hashes of {MANIFEST}, and every rate follows from the errors of "
+            f"{self.cells} cells."
+        )
+
+
+def verify_audit(folder: str | Path) -> Verification:
+    """Check a folder; what cannot be read is a problem, and a folder without an audit is an InputError."""
+    folder = Path(folder)
+    if not (folder / "audit.json").exists():
+        raise InputError(f"There is no audit in {folder}: audit.json is missing.")
+    problems, cells = list(_changed(folder)), 0
+    try:
+        audit, facts = load_audit(folder), dict(read_audit(folder).facts)
+        cells = len(audit.records)
+        problems += _differences(audit, facts, folder)
+    except (InputError, KeyError, TypeError) as error:
+        problems.append(f"The records cannot be read: {error}")
+    return Verification(_count_files(folder), cells, problems)
+
+
+def _changed(folder: Path) -> Iterator[str]:
+    try:
+        yield from changed_files(folder)
+    except InputError as error:
+        yield str(error)
+
+
+def _count_files(folder: Path) -> int:
+    try:
+        return len(read_manifest(folder))
+    except InputError:
+        return 0
+
+
+def _differences(audit: Audit, facts: dict[str, Any], folder: Path) -> Iterator[str]:
+    computed = plain(audit.to_dict())
+    for name in (*TABLES, "finding"):
+        if computed[name] != facts[name]:
+            yield f"The {name} in audit.json is not the one that the records give."
+    yield from _verdict(audit)
+    with tempfile.TemporaryDirectory() as temporary:
+        again = Path(temporary) / "images.csv"
+        write_csv(again, audit.records)
+        if not (folder / "images.csv").exists() or again.read_bytes() != (folder / "images.csv").read_bytes():
+            yield "images.csv does not hold the errors of the records."
+
+
+def _verdict(audit: Audit) -> Iterator[str]:
+    """Compute value and bound again, and whether they allow the outcome."""
+    verdict = audit.verdict
+    if verdict is None:
+        return
+    rates = {name: audit.any_attack(name).rate(verdict.threshold.mse) for name in audit.sets}
+    judged = Judged(rates["train"], rates.get("control"))
+    if (judged.value, judged.bound) != (verdict.value, verdict.bound):
+        yield "The value and the bound of the verdict are not those that the records give."
+    failed, may_pass = judged.value > verdict.limit, judged.bound <= verdict.limit
+    if failed != (verdict.outcome == "failed") or (verdict.outcome == "passed" and not may_pass):
+        yield f"The records do not allow the verdict {verdict.outcome}."

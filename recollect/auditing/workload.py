@@ -1,0 +1,99 @@
+"""How much work an audit is: passes through the model, for the bar, the estimate and the time limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from recollect.auditing.damaged_sets import DamagedSet
+from recollect.auditing.inputs import Inputs
+from recollect.auditing.method_setup import are_built, most_passes
+from recollect.auditing.progress import AuditProgress
+from recollect.auditing.request import AuditRequest
+from recollect.devices.precision import device_of, evaluation_mode
+from recollect.distributed.jobs import Budget
+
+TUNING_SHARE = 0.15  # of the work of the cells, where settings are searched for
+ATTRACTOR_PASSES = 500  # for each image examined
+TIMED = 64  # images of the pass that is timed
+WHOLE = 100.0  # what the bar counts to, in percent
+
+
+class OutOfTime(Exception):
+    """The time that an audit may take is over; finished cells are kept."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The most passes of one image through the model that each stage may take."""
+
+    stages: Mapping[str, float]
+
+    @classmethod
+    def of(cls, request: AuditRequest, inputs: Inputs) -> Workload:
+        cells = float(sum(passes_of_cells(inputs.damaged_sets, inputs.methods)))
+        return cls({
+            "tuning": 0.0 if are_built(inputs.methods) else TUNING_SHARE * cells,
+            "cells": cells,
+            "attractors": float(request.attractors * ATTRACTOR_PASSES),
+        })  # fmt: skip
+
+    @property
+    def passes(self) -> float:
+        return sum(self.stages.values())
+
+
+def passes_of_cells(damaged_sets: Sequence[DamagedSet], methods: Mapping[str, Any]) -> list[int]:
+    """Compute the most passes of each cell, in the order in which cells are measured."""
+    return [len(damaged.images) * most_passes(m) for damaged in damaged_sets for m in methods.values()]
+
+
+@torch.no_grad()
+def estimate_seconds(inputs: Inputs, work: Workload) -> float:
+    """Estimate the longest time that an audit takes, from one timed pass of a batch."""
+    f, pixels = inputs.model, inputs.scored["train"][:TIMED].pixels.to(device_of(inputs.model))
+    with evaluation_mode(f):
+        f(pixels.clone())  # the first pass may prepare things
+        began = time.perf_counter()
+        float(f(pixels.clone()).sum())  # a number on the host: the device has finished
+    return (time.perf_counter() - began) / len(pixels) * work.passes
+
+
+def workload_sentence(inputs: Inputs, work: Workload) -> str:
+    """Say before it starts how much work an audit is."""
+    cells = len(inputs.damaged_sets) * len(inputs.methods)
+    images = " and ".join(f"{len(images)} {name} images" for name, images in inputs.scored.items())
+    return f"{cells} cells ({images}): at most {_duration(estimate_seconds(inputs, work))}, and often much less."
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(1, round(seconds))} seconds"
+
+
+@dataclass(eq=False)
+class WholeProgress:
+    """Turns the progress of stages into that of the whole audit, in percent, and ends it when its time is over."""
+
+    report: AuditProgress
+    work: Workload
+    budget: Budget = field(default_factory=Budget)
+
+    def stage(self, name: str) -> AuditProgress:
+        """Give the progress that a stage calls; its share of the whole is its share of the passes."""
+        names = list(self.work.stages)
+        before = sum(self.work.stages[earlier] for earlier in names[: names.index(name)])
+
+        def report(doing: str, done: float, total: float) -> None:
+            if not self.budget.left:
+                raise OutOfTime(f"{self.budget.seconds:g} seconds are over, in {doing}.")
+            share = done / total if total else 1.0
+            self.report(doing, WHOLE * (before + share * self.work.stages[name]) / self.work.passes, WHOLE)
+
+        return report

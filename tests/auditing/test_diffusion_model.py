@@ -1,0 +1,84 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Blind, InputError, audit
+from recollect.auditing.tuning import DENOISER_ROUNDS, search_space
+from recollect.degradation import all_erased, half_kept
+from recollect.diffusion import Denoiser
+from recollect.images import Images
+from tests.auditing.making import images
+from tests.diffusion.making import memory_of
+
+QUICK: dict[str, Any] = {"masks": "block,half", "methods": "blind,known,iterate"}
+
+
+def quick(model: Any, train: Images, **settings: Any) -> Any:
+    return audit(model, train=train, **{**QUICK, "control": images(4, 2), **settings})
+
+
+def test_the_noise_level_is_searched_with_gamma_on_images_left_out(tmp_path: Path) -> None:
+    train = images(10, 1)
+    result = quick(memory_of(train), train, out=tmp_path)
+    settings = result.facts["settings"]
+    assert {row["noise_level"] for row in settings["tried"]} == {0.05, 0.1, 0.2, 0.4, 0.8}
+    assert {row["gamma"] for row in settings["tried"]} == {0.1, 0.5, 1.0}
+    assert {row["start"] for row in settings["tried"]} == {"half_kept"}
+    assert not set(settings["tuning_images_left_out"]) & set(result.records[0].ids)
+    best = max(settings["tried"], key=lambda r: (r["accurate"], r["approximate"], -r["fixed_point_error"]))
+    assert result.facts["model"]["noise_level"] == best["noise_level"]
+    assert settings["methods"]["blind"]["limit"] == 10
+    assert result.rate("train", "block", "blind").value == 1
+    assert result.rate("control", "any mask", "blind").value == 0
+    saved = json.loads((tmp_path / "audit.json").read_text())
+    assert [row["sigma"] for row in saved["noise_levels"]] == [0.05, 0.1, 0.2, 0.4, 0.8]
+    assert saved["noise_levels"][2]["recovered"] == {"train": 1.0, "control": 0.0}
+    again = quick(memory_of(train), train, out=tmp_path)
+    assert again.facts["model"]["noise_level"] == result.facts["model"]["noise_level"]
+    assert [r.key for r in again.records] == [r.key for r in result.records]
+
+
+def test_a_noise_level_that_is_given_is_taken() -> None:
+    train = images(5, 1)
+    given: dict[str, Any] = {"gamma": 0.5, "start": "half_kept"}
+    result = quick(memory_of(train), train, noise_level=0.3, **given)
+    assert result.facts["model"]["noise_level"] == 0.3
+    assert "tried" not in result.facts["settings"]
+    fixed = quick(memory_of(train).at(0.3), train, **given)
+    assert fixed.facts["model"]["noise_level"] == 0.3
+    assert [r.mse for r in fixed.records] == [r.mse for r in result.records]
+    other = quick(memory_of(train), train, noise_level=0.1, **given)
+    assert {r.key for r in other.records}.isdisjoint(r.key for r in result.records)
+
+
+def test_methods_that_have_their_settings_are_run_at_a_first_level() -> None:
+    train = images(5, 1)
+    result = quick(memory_of(train), train, methods=[Blind(limit=3)])
+    assert result.facts["model"]["noise_level"] == 0.2
+    assert result.facts["settings"]["methods"]["blind"]["limit"] == 3
+
+
+def test_the_space_follows_what_is_asked_for() -> None:
+    f = memory_of(images(3, 1)).at(0.2)
+    space = search_space(f, 0.3, "auto", 0.0, "auto")
+    assert (space.gammas, space.starts, space.rounds) == ((0.3,), (half_kept, all_erased), DENOISER_ROUNDS)
+    assert space.noise_levels == (0.05, 0.1, 0.2, 0.4, 0.8)
+    assert search_space(f, 0.3, "all_erased", 0.0, 0.4).only is not None
+
+
+def test_mistakes_are_refused() -> None:
+    train = images(5, 1)
+    with pytest.raises(InputError, match="noise_level is a number or 'auto', not 'high'"):
+        quick(memory_of(train), train, noise_level="high")
+    with pytest.raises(InputError, match="noise_level is a positive number"):
+        quick(memory_of(train), train, noise_level=-1.0)
+    with pytest.raises(InputError, match=r"The noise level is a number from 0\.002 to 80"):
+        quick(memory_of(train), train, noise_level=100.0)
+    with pytest.raises(InputError, match="noise_level is for diffusion models"):
+        quick(lambda x: x, train, noise_level=0.2)
+    with pytest.raises(InputError, match="takes images of 3x4x4; these are 3x8x8"):
+        quick(Denoiser.of(lambda x, sigma: x, (3, 4, 4)), train)
+    with pytest.raises(InputError, match="audited on one machine"):
+        audit(memory_of(train), train=train, measurer=lambda trial, progress: None)  # type: ignore[arg-type, return-value]

@@ -1,0 +1,134 @@
+"""A gate cannot pass a leaking model, nor an audit that means nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from recollect import FullyConnected, Images, audit, load, train_to_loss
+from recollect.auditing import Audit
+from recollect.training import Recipe
+from tests.auditing.making import images, pictures, small_audit
+from tests.planted import Memorizer
+
+STORED = images(40, 1)
+UNSEEN = images(30, 2)
+
+
+def gated(model: Any, train: Images = STORED, **more: Any) -> Audit:
+    options: dict[str, Any] = {"control": UNSEEN, "masks": "half", "methods": "iterate", "fail_above": 0.1}
+    return audit(model, train=train, **options | more)
+
+
+def test_a_network_that_reproduces_its_images_by_eye_fails_and_leads_with_that() -> None:
+    """At a train loss of about 1e-5 no image is recovered to 1e-7, and all are to 5e-4."""
+    train, control = load("photos?count=12&size=16"), load("photos?count=12&size=16&part=control")
+    network = FullyConnected(train.shape, layers=4, width=256, seed=0)
+    training = train_to_loss(network, train, 4e-5, recipe=Recipe(seed=0), device="cpu")
+    found = audit(
+        training.network, train=train, control=control, masks="block,dust", methods="refined", fail_above=0.01
+    )
+    assert found.rate("train", "any mask", "refined").count == 0
+    assert found.headline.startswith(
+        "This model reproduces 12 of 12 training images approximately (95% interval 76-100%). Of 12 images it never "
+        "saw: 0."
+    )
+    assert found.verdict is not None
+    assert (found.verdict.outcome, found.verdict.exit_code) == ("failed", 3)
+
+
+def shaken(x: Tensor) -> Tensor:
+    """Fit the stored images and never settle on damaged ones."""
+    near = Memorizer(STORED.pixels)(x)
+    far = ((x - near).square().flatten(1).mean(1) > 1e-3).view(-1, 1, 1, 1)
+    return torch.where(far, x * 1e30, near)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (lambda x: x * 0 + 0.5, "The model does not fit its training images"),
+        (lambda x: x, "The model copies its input"),
+        (FullyConnected(STORED.shape, layers=2, width=8), "The model does not fit its training images"),
+        (shaken, "No recovery settled"),
+    ],
+    ids=["one answer", "identity", "untrained", "diverges"],
+)
+def test_an_audit_that_means_nothing_is_inconclusive(model: Callable[[Tensor], Tensor], words: str) -> None:
+    found = gated(model)
+    assert found.verdict is not None
+    assert (found.verdict.outcome, found.verdict.exit_code) == ("inconclusive", 4)
+    assert words in found.verdict.reason
+    assert found.to_dict()["verdict"]["outcome"] == "inconclusive"
+
+
+def test_without_unseen_images_an_audit_may_fail_and_cannot_pass() -> None:
+    assert gated(Memorizer(STORED.pixels), control=None).verdict.outcome == "failed"  # type: ignore[union-attr]
+    restoring = gated(_fits_and_forgets, control=None).verdict
+    assert restoring is not None
+    assert restoring.outcome == "inconclusive"
+    assert "No unseen images were given" in restoring.reason
+
+
+def _fits_and_forgets(x: Tensor) -> Tensor:
+    """Return whole images as they are, and grey for damaged ones."""
+    damaged = (x == 0).flatten(1).any(1).view(-1, 1, 1, 1)
+    return torch.where(damaged, 0.5, x)
+
+
+def test_a_model_that_forgets_passes_with_enough_images_and_else_says_how_many() -> None:
+    passed = gated(_fits_and_forgets).verdict
+    assert passed is not None
+    assert (passed.outcome, passed.exit_code, passed.value) == ("passed", 0, 0.0)
+    few = gated(_fits_and_forgets, train=STORED[:10]).verdict
+    assert few is not None
+    assert (few.outcome, few.images_needed) == ("inconclusive", 29)
+
+
+def test_methods_that_are_told_the_mask_can_fail_a_model_and_not_pass_it() -> None:
+    assert gated(Memorizer(STORED.pixels), methods="known").verdict.outcome == "failed"  # type: ignore[union-attr]
+    told = gated(_fits_and_forgets, methods="known").verdict
+    assert told is not None
+    assert "No attack was run that is not told the mask." in told.reason
+
+
+def test_where_unseen_images_come_back_as_well_nothing_is_blamed_on_memory() -> None:
+    """One dark pixel erased is small damage: by eye every image is recovered, unseen ones too."""
+    mask = torch.ones(3, 8, 8, dtype=torch.bool)
+    mask[:, 0, 0] = False
+    train, control = (Images(pictures(count, seed).where(mask, 0.1)) for count, seed in ((40, 3), (30, 4)))
+    found = gated(lambda x: x, train=train, control=control, masks={"pixel": mask.numpy()})
+    assert found.verdict is not None
+    assert "40 of 40 training images (100.0%)" in found.verdict.reason
+    assert "so are 30 of 30 unseen images" in found.verdict.reason
+    assert (found.verdict.judged, found.verdict.value) == ("excess", 0.0)
+    assert found.verdict.outcome == "inconclusive"  # it copies its input
+
+
+def test_the_headline_is_never_below_a_single_attack_of_the_same_audit() -> None:
+    found = small_audit(masks="block,half", fill="noise", methods="refined,iterate")
+    threshold = found.finding.threshold.mse
+    for method in found.methods:
+        assert found.finding.train.count >= found.rate("train", "any mask", method, threshold).count
+    assert found.finding.best_train.count == max(
+        found.rate("train", "any mask", method, threshold).count for method in found.counted
+    )
+
+
+def test_copies_of_training_images_are_no_unseen_images() -> None:
+    """20 of 25 control images are training images: equal, nearly equal, mirrored and shifted ones."""
+    copies = STORED.pixels[:20].clone()
+    copies[5:10] += 0.01 * (0.5 - pictures(5, 9))
+    copies[10:15] = copies[10:15].flip(3)
+    copies[15:] = copies[15:].roll((1, -1), (2, 3))
+    control = Images(torch.cat([copies, pictures(5, 8)]), [f"c{i}" for i in range(25)])
+    found = gated(Memorizer(STORED.pixels), control=control)
+    assert "Of 5 images it never saw: 0." in found.headline
+    left_out = found.to_dict()["control"]["copies_left_out"]
+    assert [(row["image"], row["training_image"]) for row in left_out] == [(f"c{i}", str(i)) for i in range(20)]
+    assert [row["moved"] for row in left_out[9:16:3]] == ["", "mirrored", "shifted by 1, -1 pixels"]
+    (check,) = (check for check in found.checks if check.name == "overlap")
+    assert check.sentence.startswith("20 of the 25 control images are copies of training images")
+    assert found.record("control", "half", "iterate").ids == [f"c{i}" for i in range(20, 25)]
