@@ -5,34 +5,44 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from recollect.degradation import Degradation, Erasure, Observation, mask, observe
-from recollect.errors import InputError
-from recollect.images import Images
-from recollect.methods import Blind, Iterate, KnownMask, Refined
-from recollect.networks import FullyConnected, TiedTwoLayer, UNet
-from recollect.recovery import Recovery, Stop
-from recollect.scoring import Score, mask_agreement
 from recollect.version import __version__
 
 if TYPE_CHECKING:
     from recollect.auditing import audit
+    from recollect.degradation import Degradation, Erasure, Observation, mask, observe
+    from recollect.errors import InputError
+    from recollect.images import Images
+    from recollect.methods import Blind, Iterate, KnownMask, Refined
     from recollect.models import open_model
+    from recollect.networks import FullyConnected, TiedTwoLayer, UNet
+    from recollect.recovery import Recovery, Stop
+    from recollect.scoring import Score, mask_agreement
     from recollect.sources import load
     from recollect.training import train_to_loss
 
-_LATER = {
-    "audit": "recollect.auditing",
-    "load": "recollect.sources",
-    "open_model": "recollect.models",
-    "train_to_loss": "recollect.training",
+_MODULES = {
+    "auditing": ["audit"],
+    "degradation": ["Degradation", "Erasure", "Observation", "mask", "observe"],
+    "errors": ["InputError"],
+    "images": ["Images"],
+    "methods": ["Blind", "Iterate", "KnownMask", "Refined"],
+    "models": ["open_model"],
+    "networks": ["FullyConnected", "TiedTwoLayer", "UNet"],
+    "recovery": ["Recovery", "Stop"],
+    "scoring": ["Score", "mask_agreement"],
+    "sources": ["load"],
+    "training": ["train_to_loss"],
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs more than torch and numpy, or time, when it is first asked for."""
-    if name not in _LATER:
+    """Import a public name when it is first used: importing torch takes seconds, in which Ctrl-C must work."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'recollect' has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    value = getattr(import_module(f"recollect.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The demo: train a network on bundled photographs until it fits them, then audit it."""
+"""The demos: train an autoencoder or a diffusion model on bundled photographs, then audit it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from torch import nn
 
 from recollect.auditing import Audit, AuditProgress, audit
+from recollect.diffusion import Denoiser, DenoiserRecipe, train_denoiser
 from recollect.networks import FullyConnected
 from recollect.sources import load
 from recollect.training import Progress, Recipe, Training, train_to_loss
@@ -26,6 +27,7 @@ class Demo:
     width: int = 512
     loss: float = 1e-8
     seed: int = 42
+    masks: str = "all"
 
     def train_network(self, out: Path, report: Report | None = None) -> Training:
         """Train a small fully connected network until it fits the photographs."""
@@ -37,9 +39,41 @@ class Demo:
     def audit_network(self, network: nn.Module, out: Path, progress: AuditProgress | None = None) -> Audit:
         """Audit the network under six masks, with photographs of other scenes as control."""
         return audit(
-            network, train=self.train, control=self.control, out=out, command="recollect demo", progress=progress,
-            title="recollect's demo: FC-6 on 40 photographs",
+            network, train=self.train, control=self.control, masks=self.masks, out=out, command="recollect demo",
+            progress=progress, title="recollect's demo: FC-6 on 40 photographs",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DiffusionDemo:
+    """What the demo of a diffusion model trains on, for how long, and how it is attacked."""
+
+    train: str = "photos?count=40&size=32"
+    control: str = "photos?count=40&size=32&part=control"
+    width: int = 768
+    blocks: int = 4
+    batch: int = 128
+    max_seconds: float = 75.0
+    masks: str = "block,half,dust"
+    methods: str = "blind,known,iterate"
+    seed: int = 42
+
+    def train_denoiser(self, out: Path, report: Callable[[str], None] | None = None) -> Denoiser:
+        """Train a small fully connected denoiser on the photographs."""
+        settings = {"width": self.width, "blocks": self.blocks}
+        recipe = DenoiserRecipe("residual", settings, batch=self.batch, seed=self.seed)
+        return train_denoiser(
+            load(self.train), out, max_seconds=self.max_seconds, recipe=recipe, device="cpu", samples=16, report=report
+        )
+
+    def audit_denoiser(self, denoiser: Denoiser, out: Path, progress: AuditProgress | None = None) -> Audit:
+        """Audit the denoiser, with photographs of other scenes as control."""
+        return audit(
+            denoiser, train=self.train, control=self.control, masks=self.masks, methods=self.methods, out=out,
+            command="recollect demo --diffusion", progress=progress,
+            title="recollect's demo: a diffusion model of 40 photographs",
         )  # fmt: skip
 
 
 DEMO = Demo()
+DIFFUSION_DEMO = DiffusionDemo()

@@ -1,5 +1,5 @@
 """The command line: parse, one call, print."""
 
-from recollect.cli.app import main
+from recollect.cli.entry import main
 
 __all__ = ["main"]

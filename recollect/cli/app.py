@@ -7,35 +7,46 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import audit, data, demo, paper, prior, train
+from recollect.cli import audit, data, demo, denoiser, evidence, extract, paper, plan, signals, train
+from recollect.cli.endings import details_of, ending_of
 from recollect.cli.listings import ListingCommand
-from recollect.errors import InputError, told
+from recollect.cli.printing import echo, plain_warnings
 
 EPILOG = """\
 Exit codes:
 
 - 0 done
 
-- 1 not finished: a loss not reached, cells not computed
+- 1 not finished: a loss not reached, cells not computed, memory that does not suffice, an error of the model
 
 - 2 invalid usage, explained in one sentence
 
-- 3 the rate is above --fail-above
+- 3 failed: the rate is above --fail-above, or a saved audit is not as it was written
 
-- 130 interrupted with Ctrl-C; run the same command again to resume
+- 4 inconclusive: the audit can neither pass nor fail --fail-above
+
+- 130 interrupted with Ctrl-C, 143 with SIGTERM; run the same command again to resume
 """
 
 
+_OF_TYPER = (typer.Exit, typer.Abort, BrokenPipeError)  # endings that typer itself handles
+
+
 class Root(TyperGroup):
-    """Prints a user's mistake as one sentence with an exit code, never as a traceback."""
+    """Prints what ends a command early as one sentence with an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except (InputError, KeyboardInterrupt) as ended:
-            sentence, code = told(ended)
-            typer.echo(sentence, err=True)
-            raise typer.Exit(code) from None
+            with signals.raising(), plain_warnings():
+                return super().invoke(ctx)
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, _OF_TYPER) or hasattr(error, "format_message"):  # a usage error, which typer prints
+                raise
+            sentence, code = ending_of(error)
+            if ctx.params["debug"]:
+                echo(details_of(error), err=True)
+            echo(sentence, err=True)
+        raise typer.Exit(code)
 
 
 app = typer.Typer(
@@ -53,17 +64,22 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo_command)
 app.command("audit", cls=ListingCommand, epilog=audit.EPILOG)(audit.audit_command)
+app.command("extract", cls=ListingCommand, epilog=extract.EPILOG)(extract.extract_command)
 app.command("train", cls=ListingCommand, epilog=train.EPILOG)(train.train_command)
+app.command("plan")(plan.plan_command)
+app.command("verify")(evidence.verify_command)
+app.command("report")(evidence.report_command)
+app.command("compare")(evidence.compare_command)
 app.add_typer(data.app, name="data")
 app.add_typer(paper.app, name="paper")
-app.add_typer(prior.app, name="prior")
+app.add_typer(denoiser.app, name="denoiser")
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
         from recollect.version import __version__
 
-        typer.echo(f"recollect {__version__}")
+        echo(f"recollect {__version__}")
         raise typer.Exit
 
 
@@ -73,10 +89,8 @@ def root(
         bool,
         typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
     ] = False,
+    debug: Annotated[  # read where errors are printed
+        bool, typer.Option("--debug", help="Print the traceback of an error, before the sentence that says it.")
+    ] = False,
 ) -> None:
     """Options before a command."""
-
-
-def main() -> None:
-    """Run the command line."""
-    app(prog_name="recollect")

@@ -6,28 +6,46 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recollect.cli.printing import echo, output_on_stderr, visible_console
 from recollect.cli.where import On, WorkerCpus, WorkerGpus
 from recollect.errors import InputError
+from recollect.names import printable
 
 if TYPE_CHECKING:
-    from recollect.auditing import Audit, Spread
+    from recollect.auditing import Audit, ShardedMeasurer
+    from recollect.auditing.plan import Plan
+    from recollect.auditing.verdict import Verdict
 
-GATE_EXCEEDED = 3
+NOT_FINISHED = 1
+NOT_PLANNED = ("_plan", "as_json", "verbose")
 EPILOG = """\
 Example: recollect audit model.pt2 --train folder:photos/train --control folder:photos/other --out audit/
 
-Exit codes: 0 done, 2 invalid usage, 3 the rate is above --fail-above, 130 interrupted. After an interruption the same
-command resumes the audit.
+Exit codes: 0 done, and passed where --fail-above is given; 1 not finished within --max-seconds; 2 invalid usage; 3
+failed: the rate is above --fail-above; 4 inconclusive: too few images, or an audit that cannot show a low rate; 130
+or 143 interrupted. After exit codes 1, 130 and 143 the same command resumes the audit.
 """
 _ATTACK, _FIT = "How the model is attacked", "What the model takes and returns, if not images in [0, 1]"
 
 
+def take_plan(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Let options that are not given take their values from a plan."""
+    from recollect.auditing.plan import read_plan
+
+    if path is not None:
+        plan = read_plan(path, [str(param.name) for param in ctx.command.params if param.name not in NOT_PLANNED])
+        ctx.default_map, ctx.obj = dict(plan.settings), plan
+    return path
+
+
 def audit_command(
+    ctx: typer.Context,
     model: Annotated[
         str, typer.Argument(help="The autoencoder. No file runs code when opened. {model_formats}", metavar="MODEL")
     ],
@@ -39,6 +57,13 @@ def audit_command(
             help="Images like them that the model never saw, to compare with. Without them a rate proves little.",
         ),
     ] = None,
+    _plan: Annotated[
+        Path | None,
+        typer.Option(
+            "--plan", metavar="FILE", is_eager=True, callback=take_plan,
+            help="Take the settings from a TOML file, which recollect plan writes. Its hash is recorded.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(help="Folder for report.html, audit.json and images.csv. A stopped audit is resumed there.")
     ] = Path("audit"),
@@ -46,10 +71,28 @@ def audit_command(
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="For CI: exit with 3 if more than this share of the training images, e.g. 1%, is recovered almost "
-            "exactly under at least one mask.",
+            help="For CI: the largest share of the training images, e.g. 1%, that any attack may recover. Exits with 0 "
+            "if passed (the upper 95% bound is within it), 3 if failed (the rate is above it), 4 if inconclusive.",
         ),
     ] = None,
+    threshold: Annotated[
+        str,
+        typer.Option(
+            metavar="exact|approximate|MSE",
+            help="When an image counts as recovered for --fail-above: exact (MSE below 1e-7), approximate (below 5e-4: "
+            "by eye the same picture), or a mean square error of your own.",
+        ),
+    ] = "approximate",
+    inconclusive_passes: Annotated[
+        bool, typer.Option("--inconclusive-passes", help="Exit with 0 in place of 4 if the verdict is inconclusive.")
+    ] = False,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(help="Stop after this time with exit code 1; the same command resumes the audit."),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print every mask, membership, and what to be careful about.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print audit.json instead of text.")] = False,
     device: Annotated[
         str | None, typer.Option(help="Where the model runs: cpu or cuda. Defaults to cuda if available.")
@@ -88,6 +131,14 @@ def audit_command(
             help="First guess of the mask: half_kept (at random), all_erased, or auto. Default: as for --gamma.",
         ),
     ] = None,
+    noise_level: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_ATTACK,
+            help="Diffusion models only: the noise level at which the model is attacked, for images in [-1, 1]: a "
+            "number, or auto to search for it together with gamma. Default: auto.",
+        ),
+    ] = None,
     noise_std: Annotated[
         float, typer.Option(rich_help_panel=_ATTACK, help="Standard deviation of noise added to the damaged images.")
     ] = 0.0,
@@ -112,6 +163,9 @@ def audit_command(
     ] = None,
     weights_key: Annotated[
         str | None, typer.Option(rich_help_panel=_FIT, help="The entry of that file that holds the weights.")
+    ] = None,
+    label: Annotated[
+        int | None, typer.Option(rich_help_panel=_FIT, min=0, help="The class of a class-conditional diffusion model.")
     ] = None,
     input_range: Annotated[
         str, typer.Option(rich_help_panel=_FIT, help="Values that the model takes: 0,1 or -1,1 or 0,255.")
@@ -148,63 +202,84 @@ def audit_command(
     the model never saw, are treated in the same way. Training images recovered while control images are not were
     memorized.
     """
-    from recollect.auditing import AuditRequest, run_audit
-    from recollect.cli.audit_progress import audit_progress
+    from recollect.auditing import AuditRequest, OutOfTime, run_audit, shown_progress
 
-    gate = read_share(fail_above) if fail_above is not None else None
     options: dict[str, Any] = {
-        "weights": weights, "weights_key": weights_key, "input_range": input_range, "output_range": output_range,
-        "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch, "flat": flat,
+        "weights": weights, "weights_key": weights_key, "label": label, "input_range": input_range,
+        "output_range": output_range, "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch,
+        "flat": flat,
     }  # fmt: skip
     request = AuditRequest(
-        model, train, control, masks=masks, fill=fill, methods=methods, gamma=read_gamma(gamma), start=start,
-        noise_std=noise_std, attractors=attractors, prior=prior, out=out, title=model,
-        command=shlex.join(["recollect", *sys.argv[1:]]),
+        model, train, control, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma), start=start,
+        noise_level=read_number("noise-level", noise_level), noise_std=noise_std, attractors=attractors, prior=prior,
+        out=out, title=printable(model), command=printable(shlex.join(["recollect", *sys.argv[1:]])),
         model_options={**options, "device": "cpu" if on else device},
+        fail_above=None if fail_above is None else read_share(fail_above), threshold=threshold,
+        max_seconds=max_seconds, plan=plan_of(ctx),
     )  # fmt: skip
     with (
-        audit_progress(quiet=as_json) as progress,
-        spread_on(on, model, options, device, worker_cpus, worker_gpus) as measurer,
+        output_on_stderr(),
+        shown_progress(quiet=as_json) as progress,
+        open_measurer(on, model, options, device, worker_cpus, worker_gpus) as measurer,
     ):
-        result = run_audit(request, progress, measurer)
-    print_result(result, out, as_json)
-    check_gate(gate, result)
+        try:
+            result = run_audit(request, progress, measurer, announce=None if as_json or on else say)
+        except OutOfTime as over:
+            say(f"recollect: {over} Finished cells are kept, and the same command resumes the audit.")
+            raise typer.Exit(NOT_FINISHED) from None
+    print_result(result, out, as_json, verbose=verbose)
+    if as_json and result.verdict:
+        say(f"recollect: {result.verdict}")
+    exit_with(result.verdict, inconclusive_passes=inconclusive_passes)
+
+
+def plan_of(ctx: typer.Context) -> Plan | None:
+    """Get the plan with the settings that the command line set otherwise."""
+    if ctx.obj is None:
+        return None
+    sources = {name: ctx.get_parameter_source(name) for name in ctx.obj.settings}
+    given = tuple(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
+    return replace(ctx.obj, overridden=given)
 
 
 @contextmanager
-def spread_on(
+def open_measurer(
     on: str | None, model: str, options: Mapping[str, Any], device: str | None, cpus: float, gpus: float | None
-) -> Iterator[Spread | None]:
+) -> Iterator[ShardedMeasurer | None]:
     """Connect to the Ray cluster that measures the cells; None where this process measures them."""
     if on is None:
         yield None
         return
-    from recollect.auditing import Spread
-    from recollect.distributed import crew_on
+    from recollect.auditing import ShardedMeasurer
+    from recollect.distributed import open_pool
     from recollect.models import PortableModel
 
-    with crew_on(on, device, cpus, gpus) as crew:
-        portable = PortableModel.of(model, {**options, "device": crew.device})
-        yield Spread(crew, portable, len(crew), tell=lambda line: typer.echo(line, err=True))
+    with open_pool(on, device, cpus, gpus) as pool:
+        portable = PortableModel.of(model, {**options, "device": pool.device})
+        yield ShardedMeasurer(pool, portable, len(pool), log=lambda line: echo(line, err=True))
 
 
-def print_result(result: Audit, out: Path, as_json: bool) -> None:
+def say(line: str) -> None:
+    """Print a line beside the results."""
+    echo(line, err=True)
+
+
+def print_result(result: Audit, out: Path, as_json: bool, *, verbose: bool = False) -> None:
     """Print the result, for people or for machines."""
     if as_json:
-        typer.echo((out / "audit.json").read_text(encoding="utf-8"), nl=False)
-    else:
-        typer.echo(f"{result}\n\nThe report: {out / 'report.html'}")
+        echo((out / "audit.json").read_text(encoding="utf-8"), nl=False)
+        return
+    from recollect.auditing.printout import print_audit
+
+    print_audit(result, visible_console(), verbose=verbose, report=printable(str(out / "report.html")))
 
 
-def check_gate(limit: float | None, result: Audit) -> None:
-    """Exit with GATE_EXCEEDED if more than this share of the training images was recovered under any mask."""
-    rate = result.rate("train", "any mask", result.main_method)
-    if limit is not None and rate.value > limit:
-        typer.echo(
-            f"recollect: {rate.count} of {rate.total} training images ({rate.value:.1%}) were recovered almost "
-            f"exactly, above the {limit:.1%} of --fail-above.", err=True,
-        )  # fmt: skip
-        raise typer.Exit(GATE_EXCEEDED)
+def exit_with(verdict: Verdict | None, *, inconclusive_passes: bool) -> None:
+    """Exit with the code of the verdict."""
+    if verdict is None or (verdict.outcome == "inconclusive" and inconclusive_passes):
+        return
+    if verdict.exit_code:
+        raise typer.Exit(verdict.exit_code)
 
 
 def read_share(text: str) -> float:
@@ -218,11 +293,11 @@ def read_share(text: str) -> float:
     return share
 
 
-def read_gamma(text: str | None) -> float | str | None:
+def read_number(name: str, text: str | None) -> float | str | None:
     """Read a number or auto."""
     if text is None or text == "auto":
         return text
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"--gamma takes a number or auto, not {text!r}.") from None
+        raise InputError(f"--{name} takes a number or auto, not {text!r}.") from None

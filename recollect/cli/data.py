@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -15,12 +12,14 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 
 from recollect import sources
 from recollect.cli.listings import SOURCE
+from recollect.cli.printing import echo, plain_warnings
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.sources.base import Archive
 from recollect.sources.base import Progress as ReadProgress
 from recollect.sources.cache import cache_folder
 from recollect.sources.download import fetch, fetchable, is_fetched
+from recollect.sources.folder import SkippedFiles
 
 app = typer.Typer(no_args_is_help=True, help="Sets of images: list sources, download them, look at a set.")
 
@@ -33,13 +32,13 @@ Cache = Annotated[
 def list_sources(cache: Cache = None) -> None:
     """List where images can come from, with an example of each, and what is downloaded already."""
     for source in sources.SOURCES.values():
-        typer.echo(f"{source.name:14} {source.summary}")
-        typer.echo(f"{'':14} for example: {source.example}")
+        echo(f"{source.name:14} {source.summary}")
+        echo(f"{'':14} for example: {source.example}")
         if source.archives:
             size = sum(archive.megabytes for archive in source.archives)
             fetched = is_fetched(source.name, cache)
-            typer.echo(f"{'':14} {'downloaded' if fetched else f'recollect data fetch {source.name}  ({size} MB)'}")
-    typer.echo(f"\nDownloads are kept in {cache_folder(cache)} (change it with --cache or RECOLLECT_DATA).")
+            echo(f"{'':14} {'downloaded' if fetched else f'recollect data fetch {source.name}  ({size} MB)'}")
+    echo(f"\nDownloads are kept in {cache_folder(cache)} (change it with --cache or RECOLLECT_DATA).")
 
 
 @app.command("fetch")
@@ -62,8 +61,8 @@ def fetch_sets(
 
             paths = fetch(name, cache=cache, mirror=mirror, progress=progress)
         for path in paths:
-            typer.echo(f"{name}: {path}")
-        typer.echo(f"Use it as {name if cache is None else f'{name}:{cache}'}")
+            echo(f"{name}: {path}")
+        echo(f"Use it as {name if cache is None else f'{name}:{cache}'}")
 
 
 @app.command("show")
@@ -71,9 +70,9 @@ def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) ->
     """Load a set of images and print how many it has, their size, the first ids and the content hash."""
     images = _load(spec)
     channels, height, width = images.shape
-    typer.echo(f"{images.name}\n{len(images)} images of {width}x{height}, {channels} channel{'s'[: channels - 1]}")
-    typer.echo(f"ids     {', '.join(images.ids[:4])}{', ...' if len(images) > 4 else ''}")
-    typer.echo(f"sha256  {images.hash}")
+    echo(f"{images.name}\n{len(images)} images of {width}x{height}, {channels} channel{'s'[: channels - 1]}")
+    echo(f"ids     {', '.join(images.ids[:4])}{', ...' if len(images) > 4 else ''}")
+    echo(f"sha256  {images.hash}")
 
 
 @app.command("split")
@@ -85,21 +84,21 @@ def split(
     out: Annotated[Path | None, typer.Option(help="Write the record (ids and content hashes) to this file.")] = None,
 ) -> None:
     """Make a train and a control set, look for duplicates, and write a record that reproduces both."""
-    with _bar(MofNCompleteColumn()) as bar, _plain_warnings():
+    with _bar(MofNCompleteColumn()) as bar, plain_warnings(SkippedFiles):
         made = sources.split(train, control, progress=_progress(bar, "reading"))
     duplicates = sources.find_duplicates(made.train, made.control)
     for part, images in (("train", made.train), ("control", made.control)):
-        typer.echo(f"{part:8} {len(images)} images  sha256 {images.hash[:12]}  {images.name}")
-    typer.echo(str(duplicates))
+        echo(f"{part:8} {len(images)} images  sha256 {images.hash[:12]}  {images.name}")
+    echo(str(duplicates))
     for pair in (*duplicates.across, *duplicates.inside)[:10]:
-        typer.echo(f"  {pair.first} is like {pair.second} (MSE {pair.mse:.2g})")
+        echo(f"  {pair}")
     if out is not None:
         _write(out, {**made.record(), "duplicates": duplicates.record()})
-        typer.echo(f"Record written to {out}")
+        echo(f"Record written to {out}")
 
 
 def _load(spec: str) -> Images:
-    with _bar(MofNCompleteColumn()) as bar, _plain_warnings():
+    with _bar(MofNCompleteColumn()) as bar, plain_warnings(SkippedFiles):
         return sources.load(spec, progress=_progress(bar, "reading"))
 
 
@@ -108,16 +107,6 @@ def _write(path: Path, record: dict[str, object]) -> None:
         path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Print warnings as one sentence on stderr, without the line of Python."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        typer.echo(str(warning.message), err=True)
 
 
 def _bar(amount: DownloadColumn | MofNCompleteColumn) -> Progress:

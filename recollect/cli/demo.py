@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from recollect.cli.printing import echo
+
+if TYPE_CHECKING:
+    from recollect.auditing import Audit
+    from recollect.demo import DiffusionDemo
 
 INTRODUCTION = """\
 An autoencoder is trained until it reproduces 40 photographs. Copies of these are then damaged by erasing pixels in six
@@ -14,25 +21,62 @@ Training images recovered while unseen ones are not were memorized.
 """
 
 
+DIFFUSION_INTRODUCTION = """\
+A diffusion model is trained on 40 photographs for {seconds:.0f} seconds. Copies of these are then damaged by erasing
+pixels in three ways, and the model alone, at one noise level, is used to recover them. The same is done with 40
+photographs that the model never saw. Training images recovered while unseen ones are not were memorized.
+"""
+
+
 def demo_command(
-    out: Annotated[Path, typer.Option(help="Folder for the network, the results and the report.")] = Path("demo"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the model, the results and the report. Default: demo.")
+    ] = None,
+    diffusion: Annotated[
+        bool, typer.Option("--diffusion", help="Train and audit a diffusion model, in about three minutes.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print audit.json instead of text.")] = False,
 ) -> None:
-    """Train a network on bundled photographs, damage them, recover them, report. Takes about two minutes."""
-    from recollect import demo
+    """Train a network on bundled photographs, damage them, recover them, report. Takes about five minutes."""
     from recollect.cli.audit import print_result
-    from recollect.cli.audit_progress import audit_progress
-    from recollect.cli.training_progress import training_report
+    from recollect.locks import lock_folder
 
     def say(text: str) -> None:
         if not as_json:
-            typer.echo(text)
+            echo(text)
+
+    run = run_diffusion_demo if diffusion else run_demo
+    out = out or Path("demo-diffusion" if diffusion else "demo")
+    with lock_folder(out):
+        result = run(out, say, as_json)
+    say("")
+    print_result(result, out / "audit", as_json)
+
+
+def run_demo(out: Path, say: Callable[[str], None], quiet: bool) -> Audit:
+    """Train an autoencoder to a small loss and audit it."""
+    from recollect import demo
+    from recollect.auditing import shown_progress
+    from recollect.cli.training_progress import training_report
 
     say(f"{INTRODUCTION}\nTraining, to a mean square error of 1e-8 ...")
     with training_report() as report:
         training = demo.DEMO.train_network(out / "training", report)
     say(f"{training.why}\n\nAuditing, with six ways of erasing pixels and a control set ...")
-    with audit_progress(quiet=as_json) as progress:
-        result = demo.DEMO.audit_network(training.network, out / "audit", progress)
-    say("")
-    print_result(result, out / "audit", as_json)
+    with shown_progress(quiet=quiet) as progress:
+        return demo.DEMO.audit_network(training.network, out / "audit", progress)
+
+
+def run_diffusion_demo(
+    out: Path, say: Callable[[str], None], quiet: bool, settings: DiffusionDemo | None = None
+) -> Audit:
+    """Train a diffusion model for a given time and audit it."""
+    from recollect.auditing import shown_progress
+    from recollect.demo import DIFFUSION_DEMO
+
+    demo = settings or DIFFUSION_DEMO
+    say(f"{DIFFUSION_INTRODUCTION.format(seconds=demo.max_seconds)}\nTraining ...")
+    denoiser = demo.train_denoiser(out / "denoiser", say)
+    say("\nAuditing: the noise level is searched first, on photographs that are then left out of the score ...")
+    with shown_progress(quiet=quiet) as progress:
+        return demo.audit_denoiser(denoiser, out / "audit", progress)

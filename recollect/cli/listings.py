@@ -74,7 +74,7 @@ class ListingCommand(TyperCommand):
 
 
 def filled(text: str) -> str:
-    """Put lists in the place of their names."""
+    """Replace the names of lists by the lists."""
     for name, listing in LISTINGS.items():
         if name in text:
             text = text.replace(name, _or_why_not(listing))

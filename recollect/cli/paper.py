@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.cli.printing import echo
 from recollect.cli.where import On, WorkerCpus, WorkerGpus
 from recollect.errors import InputError
 from recollect.paper import RESULTS, WORK
@@ -47,7 +48,7 @@ def list_command(scale: Size = "small", data: Data = None, results: Records = RE
 
     sizes = scale_named(scale, data)
     for line in overview(sizes, open_workspace(sizes, data, results, work, "cpu")):
-        typer.echo(line)
+        echo(line)
 
 
 @app.command("run")
@@ -66,7 +67,7 @@ def run_command(
     workspace = open_workspace(sizes, data, results, work, None if on else device)
     with _workers(on, device, worker_cpus, worker_gpus) as (runner, worker_device):
         complete = run(
-            experiments, sizes, workspace, only=only or (), budget=budget, log=typer.echo, runner=runner,
+            experiments, sizes, workspace, only=only or (), budget=budget, log=echo, runner=runner,
             worker_device=worker_device,
         )  # fmt: skip
     if not complete:
@@ -85,10 +86,10 @@ def figure_command(
     from recollect.paper.workspace import open_workspace
 
     sizes = scale_named(scale, data)
-    draw(experiments_named(names), sizes, open_workspace(sizes, data, results, work, "cpu"), typer.echo)
+    draw(experiments_named(names), sizes, open_workspace(sizes, data, results, work, "cpu"), echo)
     if PAGE.exists() and results == RESULTS:
         update_page(PAGE, page_tables())
-        typer.echo(f"tables updated in {PAGE}")
+        echo(f"tables updated in {PAGE}")
 
 
 @app.command("all")
@@ -128,7 +129,7 @@ def _workers(
         return
     import torch
 
-    from recollect.distributed import crew_on
+    from recollect.distributed import open_pool
 
-    with crew_on(on, device, worker_cpus, worker_gpus) as crew:
-        yield crew, torch.device(crew.device)
+    with open_pool(on, device, worker_cpus, worker_gpus) as pool:
+        yield pool, torch.device(pool.device)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.cli.listings import SOURCE
+from recollect.cli.printing import echo
 from recollect.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Activation(StrEnum):
 EPILOG = """\
 Example: recollect train 'photos?count=40&size=32' --until 1e-8 --out runs/a
 
-Exit codes: 0 the loss was reached, 1 training ended before (--max-seconds, --max-steps), 2 invalid usage, 130
+Exit codes: 0 the loss was reached, 1 training ended before (--max-seconds, --max-steps), 2 invalid usage, 130 or 143
 interrupted. After an interruption the same command resumes the training.
 """
 
@@ -40,7 +41,9 @@ def train_command(
     network: Annotated[
         str, typer.Option(help="The kind of network. {networks}", metavar="NAME")
     ] = "fc",
-    activation: Annotated[Activation, typer.Option(help="Activation function between the layers.")] = Activation.lrelu,
+    activation: Annotated[
+        Activation | None, typer.Option(help="Activation function between the layers. Default: lrelu for fc and unet.")
+    ] = None,
     layers: Annotated[
         int | None, typer.Option(help="fc only: number of linear layers. Default: 10.", min=2)
     ] = None,
@@ -80,9 +83,15 @@ def train_command(
     check_folder(out)
     images = load(source)
     if not as_json:
-        typer.echo(f"{len(images)} images of {'x'.join(map(str, images.shape))} from {images.name}")
+        echo(f"{len(images)} images of {'x'.join(map(str, images.shape))} from {images.name}")
     net = make_network(
-        network, images, activation=activation.value, layers=layers, width=width, last_width=last_width, seed=seed
+        network,
+        images,
+        activation=activation and activation.value,
+        layers=layers,
+        width=width,
+        last_width=last_width,
+        seed=seed,
     )
     recipe = Recipe.for_network(net, len(images), optimizer, seed)
     if rate is not None:
@@ -95,7 +104,7 @@ def train_command(
             max_steps=max_steps, report=report, stop=stop,
         )  # fmt: skip
         if result.suspended:
-            raise KeyboardInterrupt
+            stop.raise_noted()
     print_outcome(result, out, as_json)
     if not result.reached:
         raise typer.Exit(1)
@@ -123,13 +132,13 @@ def print_outcome(result: Training, out: Path, as_json: bool) -> None:
         reached = [{"wanted": m.wanted, "loss": m.loss, "path": str(m.path)} for m in result.milestones]
         outcome = {"loss": result.loss, "reached": result.reached, "why": result.why, "checkpoints": reached}
         outcome |= {"best": None if result.reached else str(out / BEST), "log": result.log}
-        typer.echo(json.dumps(outcome, indent=1))
+        echo(json.dumps(outcome, indent=1))
         return
-    typer.echo(result.why)
+    echo(result.why)
     for milestone in result.milestones:
-        typer.echo(f"  {milestone.wanted:.0e}  {milestone.path}")
+        echo(f"  {milestone.wanted:.0e}  {milestone.path}")
     if not result.reached:
-        typer.echo(f"  {result.loss:.1e}  {out / BEST}, the best so far; a larger limit resumes from here")
+        echo(f"  {result.loss:.1e}  {out / BEST}, the best so far; a larger limit resumes from here")
 
 
 def check_device(device: str | None) -> None:

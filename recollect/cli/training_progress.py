@@ -6,12 +6,14 @@ import math
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
+from recollect.cli.printing import echo
+from recollect.errors import Interrupted
 from recollect.training import Progress
 
 
@@ -24,21 +26,33 @@ def training_report(console: Console | None = None) -> Iterator[Callable[[Progre
         yield Display(bar, bar.add_task("", total=1.0))
 
 
+class Interrupts:
+    """Says whether Ctrl-C was pressed or SIGTERM came; a second signal ends the run at once."""
+
+    number: int | None = None
+
+    def __call__(self) -> bool:
+        return self.number is not None
+
+    def raise_noted(self) -> NoReturn:
+        """Raise what the signal would have raised."""
+        raise Interrupted(self.number or Interrupted.BY_KEYBOARD)
+
+    def note(self, number: int, _frame: object) -> None:
+        """Note a first signal; raise at a second one."""
+        if self.number is not None:
+            self.raise_noted()
+        self.number = number
+        echo("stopping at the next measurement of the loss, to save the run; once more to stop at once", err=True)
+
+
 @contextmanager
-def interrupts_noted() -> Iterator[Callable[[], bool]]:
-    """Give a function that says whether Ctrl-C was pressed or SIGTERM came; a second signal ends the run at once."""
-    asked = False
-
-    def ask(_signal: int, _frame: object) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        typer.echo("stopping after this step, to save the run; once more to stop at once", err=True)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+def interrupts_noted() -> Iterator[Interrupts]:
+    """Note signals in place of raising, so that a training can save itself."""
+    interrupts = Interrupts()
+    before = {number: signal.signal(number, interrupts.note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: asked
+        yield interrupts
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -47,7 +47,8 @@ def subjects(audit: SavedAudit, results: Results) -> Iterator[Block]:
         facts = dict(audit.block(key))
         if facts:
             name = as_text(facts.pop("name", None))
-            yield Block(title, name, [_shortened(label, text) for label, text in flattened(facts)])
+            known = [(label, text) for label, text in flattened(facts) if text not in ("", as_text(None))]
+            yield Block(title, name, [_shortened(label, text) for label, text in known])
     if "control" not in results.sets:
         yield Block("Unseen images", "none", [("", "Without unseen images, no rate can be attributed to memory.")])
     yield _attempts(results)

@@ -20,7 +20,8 @@ def membership_figures(audit: SavedAudit, results: Results) -> Iterator[Figure]:
     caption = (
         "An image whose recovery error is small enough is taken for a training image. Each curve shows the share of "
         "training images identified against the share of unseen images mistaken for them. The diagonal is guessing. "
-        "Below each plot: the area under the curve, and the share identified at 1% mistaken unseen images."
+        "Below each plot: the area under the curve with its 95% interval, and with at least 100 unseen images the "
+        "share identified at 1% mistaken ones."
     )
     masks = [mask for mask in results.rows if any(row["mask"] == mask for row in rows)]
     plots = [_roc_plot(mask, [row for row in rows if row["mask"] == mask], results) for mask in masks]
@@ -46,12 +47,20 @@ def _roc_plot(mask: str, rows: Sequence[dict[str, Any]], results: Results) -> Pl
     series = []
     for row in sorted(rows, key=lambda row: -results.methods.index(row["method"])):  # the first method is drawn on top
         points = [(x(false_positives), y(true_positives)) for false_positives, true_positives in row["roc"]]
-        note = f"{decimals(row['auc'], 3)}, {row['tpr_at_1_fpr']:.1%}"
+        note = _membership_note(row)
         series.append(
             Series(row["method"], results.colour(row["method"]), control=False, points=simplified(points), note=note)
         )
     ticks = [Tick(x(share), f"{share:.0%}") for share in (0, 0.5, 1)]
     return Plot(mask, "unseen images mistaken", "identified", ticks, share_ticks(y), series, diagonal=True)
+
+
+def _membership_note(row: dict[str, Any]) -> str:
+    """Write the area with its interval; the share identified is known only with enough unseen images."""
+    area = f"{decimals(row['auc'], 3)} [{decimals(row['auc_low'], 2)}, {decimals(row['auc_high'], 2)}]"
+    if row["tpr_at_1_fpr"] is None:
+        return area
+    return f"{area}, {row['tpr_at_1_fpr']:.1%}"
 
 
 def _attractor_plot(rows: Sequence[dict[str, Any]]) -> Plot:

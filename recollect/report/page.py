@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from recollect.report.sprites import Sheets
 from recollect.report.style import ASSETS, style_sheet
 from recollect.report.views import ANY_MASK, OPENING_THRESHOLD, SET_LABELS, Results, build_results
 from recollect.scoring import ACCURATE, APPROXIMATE
+from recollect.visible import visible
 
 SCRIPTS = ("rates.js", "gallery.js", "rounds.js", "start.js")
 
@@ -32,7 +34,7 @@ def write_report(folder: str | Path) -> Path:
     page = render(read_audit(folder))
     path = Path(folder) / "report.html"
     with atomically(path) as file:
-        file.write_text(page, encoding="utf-8")
+        file.write_text(page, encoding="utf-8", errors="backslashreplace")
     return path
 
 
@@ -64,11 +66,14 @@ def render(audit: SavedAudit) -> str:
     return _environment().get_template("page.html").render(**sections, **inlined)
 
 
+@cache
 def _environment() -> jinja2.Environment:
+    """Compile the page once a process."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -76,6 +81,13 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(lenient=LENIENT, strict=STRICT, accurate=ACCURATE, approximate=APPROXIMATE)
     environment.globals.update(opening_threshold=OPENING_THRESHOLD)
     return environment
+
+
+def _visible(value: Any) -> Any:
+    """Write control characters in names as escapes: the page may be read in a terminal too."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value
 
 
 def _script() -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ import numpy as np
 
 from recollect.errors import InputError
 from recollect.palette import assign_colours
-from recollect.records import AUDIT_FORMAT, Record, read_json, read_records
+from recollect.records import AUDIT_FORMAT, Record, read_record, read_sealed
 
 SETS = ("train", "control")
 
@@ -78,12 +77,8 @@ class SavedAudit:
 
 def read_audit(folder: str | Path) -> SavedAudit:
     folder = Path(folder)
-    facts = read_json(folder / "audit.json")
-    if not isinstance(facts, dict) or facts.get("format") != AUDIT_FORMAT:
-        raise InputError(
-            f"{folder / 'audit.json'} is not an audit that this version of recollect can read; run the audit again."
-        )
-    records = _listed_records(read_records(folder / "cells"), facts.get("cells") or [])
+    facts = read_sealed(folder / "audit.json", AUDIT_FORMAT, "an audit")
+    records = [read_record(folder / "cells" / f"{key}.json") for key in facts.get("cells") or []]
     if not records:
         raise InputError(
             f"{folder / 'cells'} holds no record of this audit, so there is nothing to report; run the audit again."
@@ -121,12 +116,6 @@ def _method_facts(name: str, recorded: Mapping[str, Any], colour: str) -> Method
     )
 
 
-def _listed_records(records: Iterable[Record], keys: Iterable[str]) -> list[Record]:
-    """Take the audit's records in its own order."""
-    by_key = {record.key: record for record in records}
-    return [by_key[key] for key in keys if key in by_key]
-
-
 def _check(record: Record) -> None:
     missing = set(Cell._fields) - set(record.cell)
     if missing:
@@ -147,5 +136,5 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # zipfile and numpy refuse a damaged file in a dozen ways
         raise InputError(f"{path} cannot be read: {error}") from None

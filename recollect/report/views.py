@@ -159,13 +159,12 @@ def _add_pool(results: Results, numbers: list[int]) -> int:
 
 def _by_facets(records: Sequence[Record]) -> list[tuple[dict[str, Any], list[int]]]:
     """Group record numbers by all that their cells say beyond set, mask and method, if it varies."""
-    facets = [{key: value for key, value in record.cell.items() if key not in Cell._fields} for record in records]
-    keys = _unique(key for facet in facets for key in facet)
-    varying = [key for key in keys if len({str(facet.get(key)) for facet in facets}) > 1]
+    keys = _unique(key for record in records for key in record.cell if key not in Cell._fields)
+    varying = [key for key in keys if len({str(record.cell.get(key)) for record in records}) > 1]
     groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
-    for number, facet in enumerate(facets):
-        kept = {key: facet[key] for key in varying if key in facet}
-        groups.setdefault(str(sorted(kept.items(), key=str)), (kept, []))[1].append(number)
+    for number, record in enumerate(records):
+        facets = {key: record.cell[key] for key in varying if key in record.cell}
+        groups.setdefault(str(sorted(facets.items(), key=str)), (facets, []))[1].append(number)
     return list(groups.values())
 
 

@@ -15,13 +15,13 @@ def test_help_tells_a_newcomer_where_to_begin_and_what_exit_codes_mean() -> None
     assert result.exit_code == 0
     words = " ".join(result.stdout.replace("│", " ").split())
     assert "Begin with recollect demo" in words
-    for command in ("demo", "audit", "train", "data", "paper"):
+    for command in ("demo", "audit", "plan", "verify", "report", "compare", "train", "data", "paper"):
         assert f" {command} " in words
-    for code in ("0 done", "1 not finished", "2 invalid usage", "3 the rate is above", "130"):
+    for code in ("0 done", "1 not finished", "2 invalid usage", "3 failed: the rate is above", "4 inconclusive", "130"):
         assert code in words
 
 
-@pytest.mark.parametrize("command", ["demo", "audit", "train", "data"])
+@pytest.mark.parametrize("command", ["demo", "audit", "plan", "verify", "report", "compare", "train", "data"])
 def test_every_command_and_option_has_words_of_help(command: str) -> None:
     import typer.main
 
@@ -72,7 +72,7 @@ TRAINING = {p for f in (recollect.train_to_loss, Recipe, recollect.FullyConnecte
 @pytest.mark.parametrize(
     ("command", "in_python", "only_here"),
     [
-        ("audit", AUDITING, {"json", "fail_above", "on", "worker_cpus", "worker_gpus"}),
+        ("audit", AUDITING, {"json", "verbose", "inconclusive_passes", "on", "worker_cpus", "worker_gpus"}),
         ("train", TRAINING, {"json", "out"}),
     ],
 )

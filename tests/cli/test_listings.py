@@ -25,5 +25,5 @@ def test_a_registry_that_cannot_be_read_does_not_break_the_help(monkeypatch: pyt
     def broken() -> str:
         raise InputError("The method 'x' of the package y cannot be loaded.")
 
-    monkeypatch.setitem(listings.LISTINGS, "{methods}", broken)  # type: ignore[arg-type]
+    monkeypatch.setitem(listings.LISTINGS, "{methods}", broken)
     assert listings.filled("{methods}") == "The method 'x' of the package y cannot be loaded."

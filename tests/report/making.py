@@ -13,7 +13,7 @@ from torch import Tensor
 
 from recollect import Blind, Images, Iterate, KnownMask
 from recollect.auditing import audit
-from recollect.records import AUDIT_FORMAT, Record, write_json, write_record
+from recollect.records import AUDIT_FORMAT, Record, write_record, write_sealed
 from recollect.report.read import SavedAudit, read_audit
 from tests.planted import Memorizer
 
@@ -40,7 +40,7 @@ class AuditFiles:
     def write(self, folder: Path) -> Path:
         for record in self.records:
             write_record(folder / "cells", record)
-        write_json(folder / "audit.json", self.audit_json)
+        write_sealed(folder / "audit.json", AUDIT_FORMAT, self.audit_json)
         for name, arrays in (("samples", self.samples), ("traces", self.traces)):
             named: dict[str, Any] = dict(arrays)
             if named:
@@ -54,7 +54,9 @@ def record(
     """A record of made-up errors; None is an estimate that is not finite."""
     ids = [str(number) for number in range(len(mse))]
     errors: list[Any] = list(mse)
-    return Record({"set": set_name, "mask": mask, "method": method, **cell}, {}, ids, errors, [], [], [])
+    count = len(errors)
+    named = {"set": set_name, "mask": mask, "method": method, **cell}
+    return Record(named, {}, ids, errors, [1] * count, [40] * count, ["done"] * count)
 
 
 def planted_audit(folder: Path) -> AuditFiles:

@@ -17,7 +17,14 @@ def test_membership_is_drawn_for_every_mask_with_any_mask_first(planted: AuditFi
             row = next(
                 row for row in planted.facts["membership"] if (row["mask"], row["method"]) == (plot.title, series.name)
             )
-            assert series.note == f"{row['auc']:.3f}, {row['tpr_at_1_fpr']:.1%}"
+            assert series.note == f"{row['auc']:.3f} [{row['auc_low']:.2f}, {row['auc_high']:.2f}]"
+
+
+def test_the_share_identified_is_shown_where_it_is_known(planted: AuditFiles) -> None:
+    row = {**planted.facts["membership"][0], "tpr_at_1_fpr": 0.25}
+    audit = AuditFiles(planted.records, facts={**planted.facts, "membership": [row]}).in_memory
+    (figure,) = membership_figures(audit, build_results(audit))
+    assert str(figure.plots[0].series[0].note).endswith("], 25.0%")
 
 
 def test_without_membership_there_is_no_figure(planted: AuditFiles) -> None:

@@ -38,7 +38,7 @@ def test_records_of_an_unknown_set_are_refused(tmp_path: Path) -> None:
 
 def test_records_without_an_error_for_each_image_are_refused(tmp_path: Path) -> None:
     AuditFiles([replace(record([0.1]), ids=["a", "b"])]).write(tmp_path)
-    with pytest.raises(InputError, match="1 errors for 2 images"):
+    with pytest.raises(InputError, match="1 errors for 2 ids"):
         read_audit(tmp_path)
 
 

@@ -1,0 +1,43 @@
+"""How a command that ends early says so: one sentence and an exit code, never a traceback unless it is asked for."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+
+from recollect.devices.memory import is_out_of_memory
+from recollect.devices.precision import RAISED_BY_MODEL
+from recollect.errors import INTERRUPTION, InputError, Interrupted
+
+UNFINISHED, USAGE_ERROR = 1, 2
+RESUMES = "Finished work is kept, and the same command resumes it."
+DETAILS = "For details run recollect --debug with the same command."
+
+
+def ending_of(error: BaseException) -> tuple[str, int]:
+    """Return the sentence and the exit code of a command that ended with this error."""
+    if isinstance(error, KeyboardInterrupt):
+        number = error.number if isinstance(error, Interrupted) else Interrupted.BY_KEYBOARD
+        return f"\nrecollect: {INTERRUPTION}", 128 + number
+    if isinstance(error, InputError):
+        return f"recollect: {error}", USAGE_ERROR
+    if is_out_of_memory(error):
+        return f"recollect: the memory does not suffice ({_first_line(error)}). {_LESS} {RESUMES}", UNFINISHED
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"recollect: the disk is full ({_first_line(error)}). {RESUMES}", UNFINISHED
+    named = f"{type(error).__name__}: {_first_line(error)}"
+    if RAISED_BY_MODEL in getattr(error, "__notes__", ()):
+        return f"recollect: the model raised {named}. {RESUMES} {DETAILS}", UNFINISHED
+    return f"recollect: an error that should not happen, {named}. {RESUMES} {DETAILS}", UNFINISHED
+
+
+def details_of(error: BaseException) -> str:
+    """Write the traceback."""
+    return "".join(traceback.format_exception(error))
+
+
+_LESS = "Give fewer or smaller images (?count=N, ?size=N), or a machine with more memory."
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300].rstrip(".")

@@ -1,0 +1,77 @@
+"""recollect extract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from recollect.cli.printing import echo
+
+EPILOG = """\
+Example: recollect extract my-denoiser --train folder:photos/train --samples 2048 --out extract/
+"""
+
+
+def extract_command(
+    model: Annotated[
+        str, typer.Argument(help="The model. No file runs code when opened. {model_formats}", metavar="MODEL")
+    ],
+    train: Annotated[str, typer.Option(metavar="SOURCE", help="The images that it was trained on. {sources}")],
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="SOURCE", help="Autoencoders only: unseen images, to start from these too."),
+    ] = None,
+    samples: Annotated[int, typer.Option(min=1, help="How many images to generate.")] = 2048,
+    steps: Annotated[int, typer.Option(min=2, help="Diffusion models only: steps from noise to a sample.")] = 20,
+    out: Annotated[Path, typer.Option(help="Folder for extract.json and copies.png.")] = Path("extract"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print extract.json instead of text.")] = False,
+    label: Annotated[
+        int | None, typer.Option(min=0, help="The class to sample, for a class-conditional diffusion model.")
+    ] = None,
+    input_range: Annotated[
+        str, typer.Option(help="Values that an autoencoder takes: 0,1 or -1,1 or 0,255.")
+    ] = "0,1",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 42,
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs: cpu or cuda. Defaults to cuda if available.")
+    ] = None,
+) -> None:  # fmt: skip
+    """Generate images and count the training images among them: no damaged copy is needed.
+
+    A diffusion model is sampled. An autoencoder is applied over and over, from noise, constants and blends, until it
+    rests. Each result is compared with all training images, by pixels and by the patch rule of Carlini et al. 2023.
+    """
+    from recollect.auditing import shown_progress
+    from recollect.cli.train import check_folder
+    from recollect.extraction import extract
+    from recollect.models import open_model
+    from recollect.sources import load
+
+    check_folder(out)
+    opened = open_model(model, device=device, label=label, input_range=input_range)
+    images = load(train)
+    unseen = load(control) if control else None
+    with shown_progress(quiet=as_json) as progress:
+        result = extract(
+            opened, images, control=unseen, samples=samples, steps=steps, seed=seed,
+            progress=lambda done, total: progress("generating", done, total),
+        )  # fmt: skip
+    write_result(result, images, out)
+    echo((out / "extract.json").read_text(encoding="utf-8") if as_json else str(result), nl=not as_json)
+
+
+def write_result(result: Any, images: Any, out: Path, most: int = 32) -> None:
+    """Write the counts as JSON, and the nearest samples beside their training images as a picture."""
+    import torch
+
+    from recollect.diffusion.samples import write_sheet
+    from recollect.records import write_json
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / "extract.json", result.to_dict())
+    best = result.nearest.mse.argsort()[:most]
+    originals = torch.stack([images[int(i)].pixels[0] for i in result.nearest.by_pixels[best]])
+    pairs = torch.stack([result.samples[torch.from_numpy(best.copy())], originals], 1).flatten(0, 1)
+    write_sheet(out / "copies.png", pairs)

@@ -1,0 +1,59 @@
+"""recollect plan: write down what an audit will do before any result is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from recollect.errors import InputError
+
+INTRODUCTION = """\
+# The plan of an audit: recollect audit --plan {name}
+# The primary endpoint is the share of training images that any attack recovers: fail-above and threshold decide.
+# Settings behind a # have their default.
+"""
+
+
+def plan_command(
+    ctx: typer.Context,
+    model: Annotated[str, typer.Argument(help="The autoencoder, as for recollect audit.", metavar="MODEL")],
+    train: Annotated[str, typer.Option(metavar="SOURCE", help="The images that it was trained on.")],
+    control: Annotated[str, typer.Option(metavar="SOURCE", help="Images like them that the model never saw.")],
+    fail_above: Annotated[str, typer.Option(metavar="SHARE", help="The largest share that may be recovered.")] = "1%",
+    threshold: Annotated[
+        str, typer.Option(metavar="exact|approximate|MSE", help="When an image counts as recovered.")
+    ] = "approximate",
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("audit.toml"),
+) -> None:
+    """Write the plan of an audit as a TOML file, for recollect audit --plan."""
+    from recollect.auditing.thresholds import read_threshold
+    from recollect.cli.audit import NOT_PLANNED, read_share
+
+    read_share(fail_above)
+    read_threshold(threshold)
+    if out.exists():
+        raise InputError(f"{out} is there already; a plan is written once. Give another name with --out.")
+    chosen = {"model": model, "train": train, "control": control, "fail_above": fail_above, "threshold": threshold}
+    command = ctx.parent.command.commands["audit"]  # type: ignore[union-attr]
+    lines = [_line(param, chosen) for param in command.params if param.name not in NOT_PLANNED]
+    try:
+        out.write_text(INTRODUCTION.format(name=out) + "\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror or error}.") from None
+    typer.echo(f"The plan: {out}")
+
+
+def _line(param: Any, chosen: dict[str, Any]) -> str:
+    name = str(param.name)
+    if name in chosen:
+        return f"{name.replace('_', '-')} = {_toml(chosen[name])}"
+    default = param.default if isinstance(param.default, (str, int, float, bool)) else ""
+    return f"# {name.replace('_', '-')} = {_toml(default)}"
+
+
+def _toml(value: Any) -> str:
+    """Write a value; TOML's strings, numbers and booleans are those of JSON."""
+    return json.dumps(value)

@@ -1,0 +1,68 @@
+"""Ctrl-C and SIGTERM: during imports they end the process at once, and else they raise what commands handle.
+
+Only the standard library's own basic modules are imported here, so that no moment is left in which a signal gives a
+traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+from recollect.errors import INTERRUPTION, Interrupted
+
+Handler = Callable[[int, FrameType | None], None]
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def exit_at_once() -> None:
+    """End the process with a sentence when a signal comes; for times at which there is nothing to save."""
+    _install(_exit)
+
+
+def ignore() -> None:
+    """Ignore signals; for the end of a command, when its result is printed."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def raising() -> Iterator[None]:
+    """Raise Interrupted when a signal comes."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    _install(_raise)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _install(handler: Handler) -> None:
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and background jobs ignore signals on purpose
+            signal.signal(number, handler)
+
+
+def _raise(number: int, frame: FrameType | None) -> NoReturn:
+    if _is_importing(frame):  # libraries that are interrupted halfway through an import fail in ways of their own
+        _exit(number, frame)
+    raise Interrupted(number)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
+    cursor = "\x1b[?25h" if os.isatty(2) else ""  # a progress bar hides it
+    os.write(2, f"{cursor}\nrecollect: {INTERRUPTION}\n".encode())
+    os._exit(128 + number)

@@ -1,0 +1,27 @@
+import os
+import signal
+
+import pytest
+
+from recollect.cli import signals
+from recollect.errors import Interrupted
+
+
+@pytest.mark.parametrize("number", signals.SIGNALS)
+def test_a_signal_is_raised_and_the_former_handler_returns(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_DFL)  # jobs in the background begin with SIGINT ignored
+    try:
+        with signals.raising(), pytest.raises(Interrupted):
+            os.kill(os.getpid(), number)
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_job_that_ignores_signals_goes_on_ignoring_them() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with signals.raising():
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,69 @@
+"""The command in a pseudo-terminal, as a person sees it."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import QUICK, fill
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+class Terminal:
+    """A pseudo-terminal that collects what is written to it."""
+
+    def __init__(self, columns: int) -> None:
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self._parts: list[bytes] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        try:
+            while part := os.read(self.master, 4096):
+                self._parts.append(part)
+        except OSError:
+            pass  # the other end is closed
+
+    def close(self) -> str:
+        os.close(self.slave)
+        self._reader.join()
+        os.close(self.master)
+        return b"".join(self._parts).decode()
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_result_fits_one_screen_in_whole_words_with_the_verdict_last(tmp_path: Path, columns: int) -> None:
+    out, err = Terminal(columns), Terminal(columns)
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "CI")}
+    environment |= {"OMP_NUM_THREADS": "1", "TERM": "xterm-256color"}
+    process = subprocess.run(
+        [sys.executable, "-m", "recollect", *QUICK, "--fail-above", "1%"], cwd=fill(tmp_path), env=environment,
+        stdin=out.slave, stdout=out.slave, stderr=err.slave, check=False,
+    )  # fmt: skip
+    shown, progress = out.close(), err.close()
+    assert process.returncode == 3
+    lines = [line.rstrip() for line in ESCAPES.sub("", shown).splitlines()]
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= columns
+    text = " ".join(" ".join(lines).split())
+    assert "This model reproduces 6 of 6 training images (95% interval 61-100%). Of 5 images it never saw: 0." in text
+    assert text.endswith(
+        "Failed: 6 of 6 training images (100.0%) are recovered (MSE below 5e-04), above the limit of 1.00%."
+    )
+    assert any("training images" in line and "unseen images" in line for line in lines)
+    assert "\x1b[1;31mFailed:" in shown
+    seen = ESCAPES.sub("", progress)
+    assert "at most" in seen
+    assert "left" in seen
+    assert "%" in seen
