@@ -1,6 +1,6 @@
-"""Tasks of a sweep on a Ray cluster. Nothing else in the package imports Ray, which is an extra."""
+"""Tasks on the machines of a Ray cluster. Nothing else in the package imports Ray, which is an extra."""
 
-from recollect.distributed.actors import Crew
-from recollect.distributed.cluster import Each, crew_on
+from recollect.distributed.cluster import WorkerResources, open_pool
+from recollect.distributed.worker_pool import WorkerPool
 
-__all__ = ["Crew", "Each", "crew_on"]
+__all__ = ["WorkerPool", "WorkerResources", "open_pool"]

@@ -1,4 +1,4 @@
-"""Running many cells: jobs give tasks, a runner has them done, here or on other machines, and keeps what they find."""
+"""Jobs made of tasks. A runner runs the tasks, here or on other machines, and keeps their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Budget:
-    """A time limit that counts from now; without a number there is none."""
+    """A time limit that counts from now; infinite by default."""
 
     seconds: float = math.inf
     clock: Callable[[], float] = time.monotonic
@@ -40,46 +40,56 @@ class Shared(Generic[T]):
     make: Callable[[], T]
 
     @cached_property
-    def here(self) -> T:
+    def value(self) -> T:
+        """The input in this process."""
         return self.make()
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder that a task reads and writes; where it is done elsewhere, the files go there and come back."""
+    """A folder that a task reads and writes; its files are copied to another machine and back."""
 
-    here: Path
+    path: Path
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A piece of a job that can be done on any machine, and as often as needed: only `keep` has an effect, once."""
+    """A part of a job that any machine can run, more than once if need be; only `keep` has an effect, once."""
 
     name: str
-    do: Callable[..., Any]  # a function of a module, that other machines find under the same name
-    inputs: tuple[Any, ...]  # what it is given: small things as they are, large ones Shared
-    keep: Callable[[Any], str]  # called here with what was found; the line that tells of it
-    first: bool = False  # the job's next task can only be told when this one is kept
+    function: Callable[..., Any]  # of a module, so that other machines can import it
+    inputs: tuple[Any, ...]  # of the function: small ones as they are, large ones Shared
+    keep: Callable[[Any], str]  # called in this process with the result; returns a line for the log
+    first: bool = False  # the job makes its next task only after this result is kept
 
 
 class Job(Protocol):
-    """What can be done independently of other jobs, as tasks that do not depend on each other unless one is first."""
+    """Work that is independent of other jobs; its tasks are independent unless one is `first`."""
 
     def __call__(self, budget: Budget, /) -> Iterator[Task]: ...
 
 
-Tell = Callable[[str], None]
-Runner = Callable[[Iterable[Job], Budget, Tell], bool]
+Log = Callable[[str], None]
+Runner = Callable[[Iterable[Job], Budget, Log], bool]
 
 
-def in_this_process(jobs: Iterable[Job], budget: Budget, tell: Tell) -> bool:
-    """Jobs in their order; whether all were done before the time was over. What is finished is never lost."""
+def in_this_process(jobs: Iterable[Job], budget: Budget, log: Log) -> bool:
+    """Run jobs in their order and keep each result; return whether all were done within the budget."""
     for job in jobs:
         if not budget.left:
             return False
         for task in job(budget):
-            inputs = [i.here if isinstance(i, Shared | Folder) else i for i in task.inputs]
-            tell(task.keep(task.do(*inputs)))
+            log(task.keep(task.function(*map(_local, task.inputs))))
             if not budget.left:
                 return False
     return True
+
+
+def _local(given: Any) -> Any:
+    """Return an input as a function of this process takes it."""
+    match given:
+        case Shared():
+            return given.value
+        case Folder():
+            return given.path
+    return given

@@ -1,4 +1,4 @@
-"""What runs on the machines of a cluster."""
+"""The actor that runs tasks on a machine of a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.version import __version__
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a folder, on their way to another machine."""
+    """The files of a folder, to be sent to another machine."""
 
     content: dict[str, bytes]
 
@@ -33,32 +33,38 @@ class Files:
 
 
 class Worker:
-    """Does one task after the other, and holds on to the shared inputs that the next one needs too."""
+    """Run one task after the other, and keep the shared inputs that the next one needs too."""
 
     def __init__(self, threads: int, version: str) -> None:
         torch.set_num_threads(threads)
         self._version = version
-        self._held: dict[Any, Any] = {}
+        self._shared: dict[Any, Any] = {}
 
     def ready(self) -> None:
-        """Answered as soon as the worker is there."""
+        """Answer as soon as the worker has started."""
 
-    def do(self, function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Files]]:
-        """What the function gives, and the files that it left in its folders."""
+    def run(self, function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Files]]:
+        """Return the result of the function, and the files that it left in its folders."""
         if self._version != __version__:
-            raise InputError(f"This machine has recollect {__version__}, and {self._version} is what started the work.")
-        self._hold([given for given in inputs if _is_reference(given)])
-        with tempfile.TemporaryDirectory(prefix="recollect-") as place:
-            folders = {i: Path(place) / str(i) for i, given in enumerate(inputs) if isinstance(given, Files)}
-            for i, folder in folders.items():
-                inputs[i].write(folder)
-            given = [folders.get(i, self._held.get(x, x) if _is_reference(x) else x) for i, x in enumerate(inputs)]
-            return function(*given), [Files.of(folder) for folder in folders.values()]
+            raise InputError(f"This machine has recollect {__version__}, but the work was started by {self._version}.")
+        self._fetch([given for given in inputs if _is_reference(given)])
+        with tempfile.TemporaryDirectory(prefix="recollect-") as temporary:
+            arguments, folders = [], []
+            for number, given in enumerate(inputs):
+                if isinstance(given, Files):
+                    folders.append(Path(temporary) / str(number))
+                    given.write(folders[-1])
+                    arguments.append(folders[-1])
+                else:
+                    arguments.append(self._shared[given] if _is_reference(given) else given)
+            return function(*arguments), [Files.of(folder) for folder in folders]
 
-    def _hold(self, references: Sequence[Any]) -> None:
+    def _fetch(self, references: Sequence[Any]) -> None:
+        """Fetch shared inputs that are new, and drop those that this task does not need."""
         import ray
 
-        self._held = {r: self._held[r] if r in self._held else ray.get(r) for r in references}
+        kept = {r: self._shared[r] for r in references if r in self._shared}
+        self._shared = kept | {r: ray.get(r) for r in references if r not in kept}
 
 
 def _is_reference(given: Any) -> bool:

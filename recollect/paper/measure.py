@@ -14,7 +14,8 @@ from torch import Tensor
 
 from recollect.auditing import record_of, recover
 from recollect.auditing.generic_baseline import prior_facts
-from recollect.auditing.model_facts import fingerprint, train_loss
+from recollect.auditing.model_facts import train_loss
+from recollect.auditing.model_identity import weights_hash
 from recollect.auditing.pictures import save_arrays
 from recollect.degradation import Degradation, Observation
 from recollect.diffusion import can_open_priors
@@ -25,6 +26,7 @@ from recollect.paper.cells import GENERIC, Cell, Fit
 from recollect.paper.experiment import Experiment, Pictures
 from recollect.paper.fit import is_trained, training_task
 from recollect.paper.scales import Scale
+from recollect.paper.stale import AtHand, check_checkpoints, set_aside_stale
 from recollect.paper.workspace import Workspace
 from recollect.records import Record, provenance
 
@@ -42,17 +44,36 @@ class MeasureCells:
     masks_together: int = MASKS_TOGETHER  # the masks of a set of at most so many images are measured in one batch
 
     def __call__(self, budget: Budget) -> Iterator[Task]:
-        missing = [cell for cell in self.cells if self.workspace.store.is_missing(cell)]
+        missing = self._missing()
         needs_weights = self._needs_weights(missing)
         if not missing and not needs_weights:
             return
         images = {part: Shared(partial(self.workspace.images, self.fit, part)) for part in ("train", "control")}
         if needs_weights and not is_trained(self.workspace, self.fit):
-            yield training_task(self.workspace, self.fit, images["train"], budget)
+            yield self._training(images["train"], budget)
+            missing = self._missing()
+        elif needs_weights:
+            check_checkpoints(self.workspace, self.fit, images["train"].value.hash)
         models = _Models(self.workspace, self.fit)
         for batch in self._batches(missing):
             inputs = (batch, models.of(batch[0]), images["train"], images[batch[0].set], self.workspace.device)
             yield Task(_batch_name(batch), measure, inputs, self._keep)
+
+    def _missing(self) -> list[Cell]:
+        return [cell for cell in self.cells if self.workspace.store.is_missing(cell)]
+
+    def _training(self, images: Shared[Images], budget: Budget) -> Task:
+        """Train; cells of an earlier training with other weights are then measured again."""
+        task = training_task(self.workspace, self.fit, images, budget)
+
+        def keep(facts: dict[str, Any]) -> str:
+            line, moved = task.keep(facts), set_aside_stale(AtHand(self.workspace), self.fit, self.cells)
+            if not moved:
+                return line
+            self.workspace.store.add_training(self.fit, facts)  # the cells will be of this training alone
+            return f"{line}\n{moved}"
+
+        return replace(task, keep=keep)
 
     def _needs_weights(self, missing: Sequence[Cell]) -> bool:
         """Return whether to train: for pictures, for cells, or because the training itself was asked for."""
@@ -70,8 +91,28 @@ class MeasureCells:
         groups: dict[object, list[Cell]] = {}
         for cell in sorted(unique.values(), key=lambda cell: cell.loss or 0.0):
             alone = cell.mask if self._is_large(cell) else None
-            groups.setdefault((cell.loss, cell.set, cell.method_name, cell.noise_std, alone), []).append(cell)
-        yield from map(tuple, groups.values())
+            groups.setdefault((_but_mask(cell), alone), []).append(cell)
+        for group in groups.values():
+            yield from self._as_begun(group)
+
+    def _as_begun(self, missing: list[Cell]) -> Iterator[tuple[Cell, ...]]:
+        """Measure a batch as a whole that was cut off while its records were written.
+
+        Rounding differs with the batch. A killed run gives the bits of a run that was not, if its batches are the same.
+        """
+        for masks in self._batches_begun(missing[0]):
+            if any(cell.mask in masks for cell in missing):
+                yield tuple(replace(missing[0], mask=mask) for mask in masks)
+                missing = [cell for cell in missing if cell.mask not in masks]
+        if missing:
+            yield tuple(missing)
+
+    def _batches_begun(self, cell: Cell) -> list[tuple[str, ...]]:
+        """List the masks that were measured together, of records that differ from this cell in their mask alone."""
+        store = self.workspace.store
+        others = [other for other in map(store.cell_or_best, self.cells) if _but_mask(other) == _but_mask(cell)]
+        records = [record for other in others if (record := store.find(other))]
+        return list(dict.fromkeys(tuple(record.provenance.get("together", ())) for record in records))
 
     def _is_large(self, cell: Cell) -> bool:
         images = cell.fit.images
@@ -97,6 +138,10 @@ class _Models:
         if cell.loss not in self._networks:
             self._networks[cell.loss] = Shared(partial(self._workspace.network, self._fit, cell.loss))
         return self._networks[cell.loss]
+
+
+def _but_mask(cell: Cell) -> Cell:
+    return replace(cell, mask="")
 
 
 def _batch_name(cells: Sequence[Cell]) -> str:
@@ -134,6 +179,8 @@ def measure(
     else:
         origin = provenance(device, prior=prior_facts({GENERIC: method}, {first.set: images}))
     origin = {**origin, "images": {"hash": images.hash, "count": size}}
+    if len(cells) > 1:
+        origin["together"] = [cell.mask for cell in cells]
     records = []
     for i, share in enumerate(shares(recovery.steps, size)):
         part = recovery[i * size : (i + 1) * size]
@@ -160,7 +207,7 @@ def _model_provenance(f: torch.nn.Module, train: Images, device: torch.device) -
     loss = train_loss(f, train)
     facts = {
         "train_loss": float(f"{loss:.4g}"),
-        "model": fingerprint(f, train),
+        "model": weights_hash(f),
         "products": arithmetic_of(f, train.pixels),
     }
     return provenance(device, **facts)

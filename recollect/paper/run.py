@@ -11,10 +11,12 @@ import torch
 from recollect.diffusion import can_open_priors
 from recollect.distributed.jobs import Budget, Runner, in_this_process
 from recollect.errors import InputError
+from recollect.locks import lock_folder
 from recollect.paper.cells import GENERIC, Cell, Fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.measure import MASKS_TOGETHER, ComputeFacts, ComputePictures, MeasureCells
 from recollect.paper.scales import Scale
+from recollect.paper.stale import AtHand, set_aside_stale
 from recollect.paper.workspace import Workspace
 
 Work = dict[Fit, list[Cell]]
@@ -32,17 +34,30 @@ def run(
     """
     budget = budget or Budget()
     work = gather(experiments, scale, only)
-    computable = _leave_out_without_prior(work, workspace, log)
-    pictures, facts = _small_jobs(experiments, scale, workspace, only)
-    shown = [job.fit for job in pictures if job.fit]
-    on_workers = replace(workspace, device=worker_device or workspace.device)
-    jobs = []
-    for fit in dict.fromkeys([*work, *shown]):
-        jobs.append(MeasureCells(on_workers, fit, computable.get(fit, []), fit in shown, masks_together))
-    all_measured = runner(jobs, budget, log)
-    all_computed = in_this_process([*pictures, *facts], budget, log)  # also if a cell failed
-    log(f"{budget.spent:.0f} s; {progress(workspace, work)}")
-    return all_measured and all_computed and not _count_missing(workspace, computable)
+    with lock_folder(workspace.store.folder), lock_folder(workspace.work):
+        computable = _leave_out_without_prior(work, workspace, log)
+        at_hand = AtHand(workspace)
+        for fit, cells in computable.items():
+            if moved := set_aside_stale(at_hand, fit, cells):
+                log(moved)
+                _remove_pictures(experiments, scale, workspace, fit)
+        pictures, facts = _small_jobs(experiments, scale, workspace, only)
+        shown = [job.fit for job in pictures if job.fit]
+        on_workers = replace(workspace, device=worker_device or workspace.device)
+        jobs = []
+        for fit in dict.fromkeys([*work, *shown]):
+            jobs.append(MeasureCells(on_workers, fit, computable.get(fit, []), fit in shown, masks_together))
+        all_measured = runner(jobs, budget, log)
+        all_computed = in_this_process([*pictures, *facts], budget, log)  # also if a cell failed
+        log(f"{budget.spent:.0f} s; {progress(workspace, work)}")
+        return all_measured and all_computed and not _count_missing(workspace, computable)
+
+
+def _remove_pictures(experiments: Sequence[Experiment], scale: Scale, workspace: Workspace, fit: Fit) -> None:
+    """Remove the pictures of a training whose images or weights are others now; they are drawn again."""
+    for experiment in experiments:
+        if experiment.pictures and experiment.pictures.fit(scale) == fit:
+            workspace.pictures(experiment.name).unlink(missing_ok=True)
 
 
 def _small_jobs(

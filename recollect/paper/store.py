@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import InputError
 from recollect.paper.cells import Cell, Fit
-from recollect.records import CellFolder, Record, read_json, write_json
+from recollect.records import CellFolder, Record, read_sealed, write_sealed
+
+TRAINING_FORMAT, FACTS_FORMAT = "recollect-paper-training-1", "recollect-paper-facts-1"
 
 
 class Store:
@@ -35,15 +37,28 @@ class Store:
     def add(self, record: Record) -> None:
         self._cells.add(record.compact())
 
+    def set_aside(self, keys: Iterable[str], fit: Fit | None) -> Path:
+        """Move records of cells, and of a training if one is given, out of the way; return the folder."""
+        aside = next(p for n in range(1, 10**6) if not (p := self.folder / "earlier" / str(n)).exists())
+        paths = [self._cells.path(key) for key in keys]
+        if fit is not None:
+            paths.append(self._training_path(fit))
+        for path in paths:
+            to = aside / path.relative_to(self.folder)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(to)
+        return aside
+
     def training(self, fit: Fit) -> dict[str, Any] | None:
-        return _read_if_exists(self._training_path(fit))
+        path = self._training_path(fit)
+        return _read_training(path) if path.exists() else None
 
     def trainings(self) -> list[dict[str, Any]]:
         """Read all trainings, sorted by name."""
-        return [read_json(path) for path in sorted((self.folder / "trainings").glob("*.json"))]
+        return [_read_training(path) for path in sorted((self.folder / "trainings").glob("*.json"))]
 
     def add_training(self, fit: Fit, facts: dict[str, Any]) -> None:
-        write_json(self._training_path(fit), facts)
+        write_sealed(self._training_path(fit), TRAINING_FORMAT, facts)
 
     def has_finished(self, fit: Fit) -> bool:
         """Return whether the training ended: at its last milestone, or at its time limit."""
@@ -51,10 +66,16 @@ class Store:
         return facts is not None and facts["finished"]
 
     def facts(self, name: str) -> dict[str, Any] | None:
-        return _read_if_exists(self._facts_path(name))
+        path = self._facts_path(name)
+        if not path.exists():
+            return None
+        facts = read_sealed(path, FACTS_FORMAT, "a file of results")
+        if facts.pop("experiment", None) != name:
+            raise InputError(f"{path} holds the results of another experiment; remove it, and they are computed again.")
+        return facts
 
     def add_facts(self, name: str, facts: dict[str, Any]) -> None:
-        write_json(self._facts_path(name), facts)
+        write_sealed(self._facts_path(name), FACTS_FORMAT, {"experiment": name, **facts})
 
     def was_not_reached(self, cell: Cell) -> bool:
         """Return whether the training ended above the cell's loss."""
@@ -91,7 +112,8 @@ def losses_reached(training: Mapping[str, Any]) -> set[float]:
     return {milestone["wanted"] for milestone in training["milestones"]}
 
 
-def _read_if_exists(path: Path) -> Any:
-    if not path.exists():
-        return None
-    return read_json(path)
+def _read_training(path: Path) -> dict[str, Any]:
+    facts = read_sealed(path, TRAINING_FORMAT, "a record of a training")
+    if facts.get("training") != path.stem:
+        raise InputError(f"{path} is the record of another training, {facts.get('training')}.")
+    return facts

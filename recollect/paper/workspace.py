@@ -9,7 +9,7 @@ import torch
 
 from recollect.checkpoints import load_checkpoint
 from recollect.devices.precision import choose_device
-from recollect.diffusion import BUNDLED, Prior, can_open_priors, open_prior
+from recollect.diffusion import BUNDLED, Denoiser, can_open_priors, open_denoiser
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.paper import RESULTS, WORK
@@ -64,12 +64,12 @@ class Workspace:
         folder = self.prior_folder(images)
         return can_open_priors() and folder is not None and folder.is_dir()
 
-    def prior(self, images: ImageSet) -> Prior:
+    def prior(self, images: ImageSet) -> Denoiser:
         """Open the diffusion model for these images on the CPU, and give it its short name."""
         folder = self.prior_folder(images)
         if folder is None or images.prior is None:
             raise InputError(f"There is no diffusion prior for the images {images.name}.")
-        prior = open_prior(folder)
+        prior = open_denoiser(folder)
         prior.name = images.prior
         return prior
 

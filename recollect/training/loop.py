@@ -71,7 +71,10 @@ class TrainingLoop:
         return self._end("reached")
 
     def _ending(self) -> str | None:
-        """Say why the run must stop now; None if it need not."""
+        """Say why the run must stop now; None if it need not.
+
+        A caller's wish waits for the end of a window: a resumed run then measures at the same steps, to the same bits.
+        """
         if reason := self.limits.reached(self.state.seconds, self.state.steps) or rate_exhausted(self.state):
             return reason
         return INTERRUPTED if self._stop() else None
@@ -96,7 +99,8 @@ class TrainingLoop:
     def _run_window(self) -> tuple[Point, Snapshot]:
         """Take some steps; measure the average of the weights, and the weights if they may be better."""
         state, stepper = self.state, self.state.stepper
-        loss = stepper.run(self._window_steps(), halt=self._halt_by(self._deadline()))
+        deadline = self._deadline()
+        loss = stepper.run(self._window_steps(), halt=lambda: self._clock() >= deadline)
         precision = stepper.monitoring_precision
         averaged = stepper.measure(averaged=True, precision=precision)
         better = Snapshot(averaged, stepper.average)
@@ -119,9 +123,6 @@ class TrainingLoop:
         if self.state.annealing.length is None:
             return end
         return min(end, self._clock() + LONGEST_WINDOW * self.limits.seconds)
-
-    def _halt_by(self, deadline: float) -> Callable[[], bool]:
-        return lambda: self._clock() >= deadline or self._stop()
 
     def _take_milestones(self, snapshot: Snapshot) -> None:
         """Keep the best weights; claim a milestone only if it holds in full precision."""

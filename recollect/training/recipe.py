@@ -92,14 +92,7 @@ class Recipe:
         )  # fmt: skip
 
     def __post_init__(self) -> None:
-        if self.optimizer not in OPTIMIZERS:
-            raise InputError(f"There is no optimizer {self.optimizer!r}; choose adam or muon.")
-        if not 0 < self.rate < math.inf:
-            raise InputError(f"The learning rate must be positive, got {self.rate}.")
-        if not 0 <= self.weight_decay * self.rate < 1:
-            raise InputError(f"The weight decay must be zero or more and below 1 / rate, got {self.weight_decay}.")
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise InputError(f"Adam's betas are two numbers from 0 to below 1, got {self.betas}.")
+        self._check_optimizer()
         if self.anneal_shape not in get_args(Shape):
             raise InputError(f"The rate is annealed along a cosine or linear curve, got {self.anneal_shape!r}.")
         if not 0 < self.anneal_power < math.inf:
@@ -108,6 +101,16 @@ class Recipe:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{rule}, got {value}.")
+
+    def _check_optimizer(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            raise InputError(f"There is no optimizer {self.optimizer!r}; choose adam or muon.")
+        if not 0 < self.rate < math.inf:
+            raise InputError(f"The learning rate must be positive, got {self.rate}.")
+        if not 0 <= self.weight_decay * self.rate < 1:
+            raise InputError(f"The weight decay must be zero or more and below 1 / rate, got {self.weight_decay}.")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise InputError(f"Adam's betas are two numbers from 0 to below 1, got {self.betas}.")
 
     def record(self) -> dict[str, Any]:
         """Return all settings by name."""

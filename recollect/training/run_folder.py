@@ -9,9 +9,9 @@ from typing import Any
 from recollect.checkpoints import load_checkpoint_about, save_checkpoint
 from recollect.errors import InputError
 from recollect.records import atomically, provenance
-from recollect.training.curve import CHART, TABLE, draw_curve, write_curve
+from recollect.training.curve import draw_curve, write_curve
 from recollect.training.outcome import Milestone, format_loss
-from recollect.training.saved_state import FILE, SavedState, load_state, save_state
+from recollect.training.saved_state import SavedState, load_state, save_state
 from recollect.training.state import RunState
 
 BEST = "best.safetensors"  # of a run that stopped before its last milestone
@@ -33,7 +33,6 @@ class RunFolder:
         """Continue from the state and milestones in the folder, or claim the folder for this run."""
         if self.folder is None:
             return
-        _remove_unfinished_files(self.folder)
         saved = load_state(self.folder, state.images.device)
         if saved:
             saved.restore(state, self.folder)
@@ -98,13 +97,6 @@ def find_milestones(folder: Path, identity: dict[str, Any]) -> list[Milestone]:
             raise InputError(f"{path} is of another network, recipe or training set; choose another folder.")
         milestones.append(Milestone(about["milestone"], about["loss"], about["steps"], about["seconds"], path))
     return sorted(milestones, key=lambda milestone: milestone.wanted, reverse=True)
-
-
-def _remove_unfinished_files(folder: Path) -> None:
-    """Remove the temporary files of a run that was killed while it wrote."""
-    for name in (FILE, TABLE, CHART, LOG, BEST, MILESTONES):
-        for leftover in folder.glob(f".{name}.*"):
-            leftover.unlink(missing_ok=True)
 
 
 def _save_interval(writing: float) -> float:

@@ -92,7 +92,7 @@ class RunState:
         return {"seed": self.recipe.seed + self.restarts, "scale": scale, "restarts": self.restarts}
 
     def identity(self) -> dict[str, Any]:
-        """Return what must be equal for a run to be continued, as it comes back from a JSON file."""
+        """Return what must be equal for a run to be continued, as a JSON file holds it."""
         recipe = json.loads(json.dumps(self.recipe.record()))
         network = json.loads(describe_network(self.network))
         return {"network": network, "recipe": recipe, "data_hash": self.data_hash, "device": self.images.device.type}

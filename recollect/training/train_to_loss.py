@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -13,6 +14,7 @@ from torch import nn
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError, is_number
 from recollect.images import Images
+from recollect.locks import lock_folder
 from recollect.training.loop import TrainingLoop
 from recollect.training.monitor import Limits
 from recollect.training.outcome import Progress, Training
@@ -56,8 +58,9 @@ def train_to_loss(
     state = RunState.start(network.to(chosen), images, recipe, chosen)
     state_bytes = TENSORS_PER_WEIGHT * sum(weight.nbytes for weight in state.stepper.weights)
     folder = RunFolder(Path(out) if out else None, clock, state_bytes)
-    folder.resume(state)
-    return TrainingLoop(state, folder, losses, limits, clock=clock, report=report, stop=stop).run()
+    with lock_folder(out) if out else nullcontext():
+        folder.resume(state)
+        return TrainingLoop(state, folder, losses, limits, clock=clock, report=report, stop=stop).run()
 
 
 def _losses_to_reach(until: float, milestones: Sequence[float]) -> list[float]:

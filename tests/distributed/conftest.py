@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.distributed import Crew, crew_on
+from recollect.distributed import WorkerPool, open_pool
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 ROOM = {"num_cpus": 1, "object_store_memory": 80 * 1024**2}
@@ -40,20 +40,23 @@ def second(cluster: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def hired(cluster: Any) -> Iterator[Crew]:
+def session_pool(cluster: Any) -> Iterator[WorkerPool]:
     """Workers that live through all tests, and through what is done to them there."""
-    with crew_on("ray", "cpu") as crew:
-        yield crew
+    with open_pool("ray", "cpu") as pool:
+        yield pool
 
 
 @pytest.fixture
-def crew(hired: Crew, second: Any) -> Crew:
-    assert len(hired) == 2
-    return hired
+def pool(session_pool: WorkerPool, second: Any) -> WorkerPool:
+    assert len(session_pool) == 2
+    return session_pool
 
 
 # Connecting is tested in a process without a cluster, and starting workers while none holds a CPU.
-ORDER = ("test_cluster", "test_could_not_start", "test_actors", "test_equal_records", "test_lost_machine")
+ORDER = (
+    "test_cluster", "test_could_not_start", "test_worker_pool", "test_equal_records", "test_lost_machine",
+    "test_interruptions",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,14 +10,14 @@ import pytest
 
 from recollect import InputError
 from recollect.distributed import cluster as connecting
-from recollect.distributed.cluster import Each, address_of
+from recollect.distributed.cluster import WorkerResources, address_of
 from tests.cli.running import mistake
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_where_ray_is_missing_one_line_says_how_to_install_it(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['ray'] = None; from recollect.cli.app import main; main()"
+    code = "import sys; sys.modules['ray'] = None; from recollect.cli.entry import main; main()"
     command = [
         sys.executable,
         "-W",
@@ -49,7 +49,7 @@ def test_where_nobody_answers_it_is_told_soon(address: str) -> None:
 def test_where_something_else_listens_it_is_told_soon(
     scheme: str, greeting: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "PATIENCE", 1.0)
+    monkeypatch.setattr(connecting, "ANSWER_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         answering = threading.Thread(target=_greet, args=(server, greeting))
         answering.start()
@@ -81,7 +81,7 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_worker_can_be_given() -> None:
-    assert str(Each(2, 0.5)) == "2 CPUs and 0.5 GPUs"
+    assert str(WorkerResources(2, 0.5)) == "2 CPUs and 0.5 GPUs"
     for cpus, gpus in ((0, 0), (-1, 1), (1, 1.5)):
         with pytest.raises(InputError):
-            Each(cpus, gpus)
+            WorkerResources(cpus, gpus)

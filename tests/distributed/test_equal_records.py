@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from recollect.auditing import Spread
-from recollect.distributed import Crew
+from recollect.auditing import ShardedMeasurer
+from recollect.distributed import WorkerPool
 from recollect.models import PortableModel
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
@@ -20,31 +20,31 @@ def without_times(folder: Path) -> dict[str, Any]:
     """Every file of a results folder, less when and where it was made."""
     found = {p.name: read_json(p) for p in sorted((folder / "results").rglob("*.json*"))}
     for facts in found.values():
-        for name in ("seconds", "provenance", "history", "why", "log"):
+        for name in ("seconds", "provenance", "history", "why", "log", "checksum"):
             facts.pop(name, None)
         for milestone in facts.get("milestones", ()):
             milestone.pop("seconds")
     return found
 
 
-def test_the_papers_records_are_those_of_a_local_run(crew: Crew, tmp_path: Path) -> None:
+def test_the_papers_records_are_those_of_a_local_run(pool: WorkerPool, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
-    told: list[str] = []
+    lines: list[str] = []
     assert run([make_experiment()], SMALL, make_workspace(tmp_path / "here"))
-    assert run([make_experiment()], SMALL, make_workspace(tmp_path / "there"), runner=crew, log=told.append)
+    assert run([make_experiment()], SMALL, make_workspace(tmp_path / "there"), runner=pool, log=lines.append)
     assert without_times(tmp_path / "here") == without_times(tmp_path / "there")
     assert len(without_times(tmp_path / "there")) == 13
-    assert told[-1].endswith("12 of 12 cells recorded.")
+    assert lines[-1].endswith("12 of 12 cells recorded.")
     made = {p.name for p in (tmp_path / "here" / "work").rglob("*") if p.is_file()}
     assert made == {p.name for p in (tmp_path / "there" / "work").rglob("*") if p.is_file()}
 
 
-def test_an_audit_is_that_of_a_local_run(crew: Crew, tmp_path: Path) -> None:
+def test_an_audit_is_that_of_a_local_run(pool: WorkerPool, tmp_path: Path) -> None:
     model = Memorizer(images(8, 1).pixels)
-    spread = Spread(crew, PortableModel(model), len(crew))
+    measurer = ShardedMeasurer(pool, PortableModel(model), len(pool))
     here = small_audit(model=model, out=tmp_path / "here", noise_std=0.01)
-    there = small_audit(model=model, out=tmp_path / "there", noise_std=0.01, measurer=spread)
+    there = small_audit(model=model, out=tmp_path / "there", noise_std=0.01, measurer=measurer)
     assert [r.key for r in here.records] == [r.key for r in there.records]
     for a, b in zip(here.records, there.records, strict=True):
         assert {n: getattr(a, n) for n in PER_IMAGE if n != "mse"} == {

@@ -13,13 +13,13 @@ def job(name: str, pieces: int, do: Callable[[str], str] = str) -> Job:
 
 
 def test_jobs_are_done_in_order() -> None:
-    told: list[str] = []
-    assert in_this_process([job("a", 2), job("b", 0), job("c", 1)], Budget(), told.append)
-    assert told == ["a0", "a1", "c0"]
+    lines: list[str] = []
+    assert in_this_process([job("a", 2), job("b", 0), job("c", 1)], Budget(), lines.append)
+    assert lines == ["a0", "a1", "c0"]
 
 
 def test_time_that_is_over_stops_between_two_pieces_and_what_was_finished_was_told() -> None:
-    told: list[str] = []
+    lines: list[str] = []
     done: list[str] = []
 
     def take_20_seconds(piece: str) -> str:
@@ -27,8 +27,8 @@ def test_time_that_is_over_stops_between_two_pieces_and_what_was_finished_was_to
         return piece
 
     budget = Budget(50, lambda: 20.0 * len(done))
-    assert not in_this_process([job("a", 100, take_20_seconds), job("b", 1)], budget, told.append)
-    assert told == done == ["a0", "a1", "a2"]
+    assert not in_this_process([job("a", 100, take_20_seconds), job("b", 1)], budget, lines.append)
+    assert lines == done == ["a0", "a1", "a2"]
     assert (budget.spent, budget.left) == (60, 0)
 
 
@@ -39,16 +39,16 @@ def test_no_job_begins_without_time() -> None:
 
 def test_shared_inputs_are_made_once_and_folders_are_given_as_paths(tmp_path: Path) -> None:
     made: list[int] = []
-    large = Shared(lambda: made.append(1) or len(made))  # type: ignore[func-returns-value]
+    large = Shared(lambda: made.append(1) or len(made))
     unused = Shared(lambda: made.append(2))
 
     def work(_budget: Budget, /) -> Iterator[Task]:
         for _ in range(3):
             yield Task("t", lambda number, folder: (number, folder), (large, Folder(tmp_path)), str)
 
-    told: list[str] = []
-    assert in_this_process([work], Budget(), told.append)
-    assert told == [str((1, tmp_path))] * 3
+    lines: list[str] = []
+    assert in_this_process([work], Budget(), lines.append)
+    assert lines == [str((1, tmp_path))] * 3
     assert made == [1]
     assert unused.make is not None
 

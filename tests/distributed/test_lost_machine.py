@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.distributed import Crew
+from recollect.distributed import WorkerPool
 from recollect.distributed.jobs import Budget
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
@@ -15,39 +15,43 @@ from tests.distributed.making import naps, one_pid
 from tests.paper.making import cell_files, make_experiment, make_workspace
 
 
-def test_a_machine_that_is_lost_costs_time_and_no_task(crew: Crew, cluster: Any, second: Any, tmp_path: Path) -> None:
+def test_a_machine_that_is_lost_costs_time_and_no_task(
+    pool: WorkerPool, cluster: Any, second: Any, tmp_path: Path
+) -> None:
     kept: list[int] = []
 
-    def tell(line: str) -> None:
-        told.append(line)
+    def log(line: str) -> None:
+        lines.append(line)
         if line.startswith("kept") and len(kept) == 3:
             cluster.remove_node(second, allow_graceful=False)
 
-    told: list[str] = []
-    assert crew([naps(tmp_path, 8, 0.5, kept)], Budget(), tell)
+    lines: list[str] = []
+    assert pool([naps(tmp_path, 8, 0.5, kept)], Budget(), log)
     assert sorted(kept) == list(range(8))
     assert len(kept) == 8
-    assert 1 <= sum("lost with its worker" in line for line in told) <= 2
+    assert 1 <= sum("lost with its worker" in line for line in lines) <= 2
 
 
 @pytest.mark.slow
-def test_the_papers_cells_outlive_a_worker_and_a_machine(crew: Crew, cluster: Any, second: Any, tmp_path: Path) -> None:
-    told: list[str] = []
+def test_the_papers_cells_outlive_a_worker_and_a_machine(
+    pool: WorkerPool, cluster: Any, second: Any, tmp_path: Path
+) -> None:
+    lines: list[str] = []
 
-    def tell(line: str) -> None:
-        told.append(line)
-        cells = sum("accurate" in line for line in told) if "accurate" in line else 0  # a loss is told in a line too
+    def log(line: str) -> None:
+        lines.append(line)
+        cells = sum("accurate" in line for line in lines) if "accurate" in line else 0  # a loss is lines in a line too
         if cells == 3:
             pids = [os.getpid()]
-            assert crew([one_pid(pids)], Budget(), lambda _: None)
+            assert pool([one_pid(pids)], Budget(), lambda _: None)
             os.kill(pids[-1], signal.SIGKILL)
         if cells == 9:
             cluster.remove_node(second, allow_graceful=False)
 
     masks = ("block", "half", "scatter", "dust")
     experiment, workspace = make_experiment(masks), make_workspace(tmp_path)
-    assert run([experiment], SMALL, workspace, runner=crew, log=tell, masks_together=0)  # a task for every cell
+    assert run([experiment], SMALL, workspace, runner=pool, log=log, masks_together=0)  # a task for every cell
     assert len(cell_files(tmp_path)) == 24
-    names = [line.split(":")[0] for line in told if "accurate" in line]
+    names = [line.split(":")[0] for line in lines if "accurate" in line]
     assert len(names) == len(set(names)) == 24
-    assert sum("trained:" in line for line in told) == 1
+    assert sum("trained:" in line for line in lines) == 1

@@ -1,6 +1,7 @@
 """An experiment small enough to be computed in a second, and records of invented errors."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import torch
 
 from recollect.paper.cells import Cell, Fit, ImageSet
 from recollect.paper.experiment import Experiment
+from recollect.paper.experiments import EXPERIMENTS
+from recollect.paper.render.figures import draw
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL, Scale
 from recollect.paper.store import Store
@@ -76,3 +79,30 @@ def add_records(store: Store, cells: Sequence[Cell], errors: dict[str, list[floa
             ["done"] * count, seconds=1.0, provenance={"train_loss": cell.loss or 2e-7, "device": "invented"},
         )  # fmt: skip
         store.add(record)
+
+
+class ShortScale(Scale):
+    """Trainings end after some steps, not after some time."""
+
+    def perfect(self, kind: str, activation: str, optimizer: str) -> Fit:
+        return replace(super().perfect(kind, activation, optimizer), limit_steps=SHORT)
+
+    def moderate(self, kind: str, activation: str, optimizer: str) -> Fit:
+        return replace(super().moderate(kind, activation, optimizer), limit_steps=SHORT)
+
+
+SHORT_SCALE = ShortScale(
+    "short", few={"fc10": IMAGES}, many={"fc20": IMAGES}, width={"fc10": 32}, many_width={"fc20": 32},
+    seconds={"fc10": 600}, many_seconds={"fc20": 600}, by_both={}, masks=("block", "dust"), table_masks=("block",),
+)  # fmt: skip
+
+
+def check_pictures(name: str, workspace: Workspace) -> None:
+    """Pictures are computed once, and drawn."""
+    log: list[str] = []
+    assert run([EXPERIMENTS[name]], SHORT_SCALE, workspace, log=log.append)
+    assert f"{name}: pictures are in {workspace.pictures(name)}" in log
+    assert len(draw([EXPERIMENTS[name]], SHORT_SCALE, workspace, lambda _: None)) == 2
+    again: list[str] = []
+    assert run([EXPERIMENTS[name]], SHORT_SCALE, workspace, log=again.append)
+    assert len(again) == 1

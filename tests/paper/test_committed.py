@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.refined_against_blind import pair_up
 from recollect.paper.experiment import Experiment
 from recollect.paper.experiments import accurate
 from recollect.paper.run import run
@@ -14,7 +13,9 @@ from recollect.paper.scales import SMALL
 from recollect.paper.store import Store
 from recollect.paper.workspace import Workspace
 from recollect.records import Record, read_record, read_records
+from tests.benchmarks.running import benchmark
 
+pair_up = benchmark("refined_against_blind").pair_up
 RESULTS = Path(__file__).parents[2] / "results" / "paper"
 
 

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from recollect.diffusion import can_open_priors
-from recollect.diffusion.network import make_network, make_scheduler
 from recollect.paper.cells import Cell
 from recollect.paper.experiment import Experiment
 from recollect.paper.measure import shares
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from recollect.records import read_record, read_records
+from tests.diffusion.folders import write_prior
 from tests.paper.making import FIT, cell_files, make_experiment, make_workspace, run_lines
 
 
@@ -49,8 +49,7 @@ def with_prior(prior: str) -> Experiment:
 
 
 def save_prior(folder: Path) -> None:
-    make_network(3, 8, (16, 16)).save_pretrained(folder)
-    make_scheduler("cosine").save_pretrained(folder)
+    write_prior(folder)
 
 
 @pytest.mark.skipif(not can_open_priors(), reason="needs diffusers")

@@ -1,3 +1,4 @@
+import gzip
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ ERRORS = {"known": [1e-9, 1e-3]}
 
 
 def training(*reached: float) -> dict[str, Any]:
-    return {"finished": True, "milestones": [{"wanted": loss} for loss in reached]}
+    return {"training": FIT.name, "finished": True, "milestones": [{"wanted": loss} for loss in reached]}
 
 
 def test_a_cell_without_a_record_is_missing(tmp_path: Path) -> None:
@@ -67,3 +68,32 @@ def test_the_record_of_another_cell_is_refused(tmp_path: Path) -> None:
     one.write_bytes(other.read_bytes())
     with pytest.raises(InputError, match=f"{one.name} is the record of another cell"):
         [store.find(cell) for cell in (LAST, BEST)]
+
+
+def test_edited_records_are_refused_by_name(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    add_records(store, [LAST], ERRORS)
+    store.add_training(FIT, training(1e-2))
+    store.add_facts("made", {"answer": 1})
+    assert store.facts("made") == {"answer": 1}
+    cell, fit, facts = (next((tmp_path / name).iterdir()) for name in ("cells", "trainings", "facts"))
+    cell.write_bytes(gzip.compress(gzip.decompress(cell.read_bytes()).replace(b"0.001", b"0.002")))
+    for path in (fit, facts):
+        path.write_text(path.read_text().replace("1", "2"))
+    with pytest.raises(InputError, match=r"does not fit; remove it, and the cell is measured again"):
+        store.find(LAST)
+    with pytest.raises(InputError, match=fit.name):
+        store.training(FIT)
+    with pytest.raises(InputError, match=facts.name):
+        store.facts("made")
+
+
+def test_files_under_the_name_of_another_are_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.add_training(FIT, {**training(1e-2), "training": "another"})
+    with pytest.raises(InputError, match="is the record of another training, another"):
+        store.training(FIT)
+    store.add_facts("made", {"answer": 1})
+    (tmp_path / "facts" / "made.json").rename(tmp_path / "facts" / "other.json")
+    with pytest.raises(InputError, match="holds the results of another experiment"):
+        store.facts("other")

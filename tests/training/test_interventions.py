@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -15,7 +16,8 @@ from tests.training.small import RECIPE, constant_loss, loss_of, messages, small
 
 
 def test_divergence_from_an_absurd_rate() -> None:
-    done = train(recipe=Recipe(rate=1.0), until=1e-2, milestones=(), max_steps=20_000)
+    network = FullyConnected((1, 8, 8), layers=3, width=64)
+    done = train(network=network, recipe=Recipe(rate=1.0), until=1e-2, milestones=(), max_steps=20_000)
     assert messages(done, "divergence at")
     assert messages(done, "back to the best weights, rate cut to")
     assert done.reached, done.log
@@ -33,7 +35,7 @@ def test_nan_in_the_middle() -> None:
     def sabotage(progress: Progress) -> None:
         if progress.point.steps == 300:
             with torch.no_grad():
-                network.net[1].weight[0, 0] = math.nan
+                cast(nn.Linear, network.net[1]).weight[0, 0] = math.nan
 
     network = small_network()
     done = train(network=network, report=sabotage, until=1e-4)
@@ -50,7 +52,7 @@ def test_a_spike() -> None:
         if progress.point.steps == 700:
             best.append(progress.point.loss)
             with torch.no_grad():
-                network.net[-2].bias.add_(3.0)
+                cast(nn.Linear, network.net[-2]).bias.add_(3.0)
 
     best: list[float] = []
     network = small_network()
@@ -155,7 +157,7 @@ def test_without_any_limit_it_still_ends() -> None:
     """With weights that are NaN from the start the rate is cut until it is too small, and the run says so."""
     network = small_network()
     with torch.no_grad():
-        network.net[1].weight.fill_(math.nan)
+        cast(nn.Linear, network.net[1]).weight.fill_(math.nan)
     done = train(network=network)
     assert not done.reached
     assert "too small to change float32 weights" in done.why

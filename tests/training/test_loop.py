@@ -10,12 +10,12 @@ import torch
 from recollect import FullyConnected
 from recollect.checkpoints import load_checkpoint_about
 from recollect.training import BEST, Progress, Recipe
-from recollect.training.loop import TrainingLoop
+from recollect.training.loop import WINDOW, TrainingLoop
 from recollect.training.monitor import Limits
 from recollect.training.rate_schedule import Annealing, time_left
 from recollect.training.run_folder import RunFolder
 from recollect.training.state import RunState
-from tests.training.small import RECIPE, StepClock, messages, small_images, small_network, train
+from tests.training.small import RECIPE, StepClock, messages, small_images, small_network, train, vector
 
 
 def make_loop(
@@ -127,18 +127,20 @@ def test_a_pause_is_no_limit(tmp_path: Path) -> None:
     assert again.history[-1].steps > first.history[-1].steps + 150
 
 
-def test_asked_to_stop_it_does_after_the_step_and_continues_from_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("windows", [1, 3, 5])
+def test_asked_to_stop_it_does_after_a_measurement_and_continues_to_the_same_bits(windows: int, tmp_path: Path) -> None:
     asked: list[int] = []
 
     def stop() -> bool:
         asked.append(1)
-        return len(asked) > 230
+        return len(asked) > windows
 
-    first = train(tmp_path, stop=stop)
-    assert first.why.startswith(f"Train loss {first.loss:.2e} interrupted after")
+    whole = train(max_steps=300)
+    first = train(tmp_path, max_steps=300, stop=stop)
+    assert first.why.startswith(f"Train loss {first.loss:.2e} interrupted after {windows * WINDOW} steps")
     assert first.suspended
-    assert 200 < first.history[-1].steps < 250
     assert not (tmp_path / BEST).exists()
-    resumed = train(tmp_path)
-    assert resumed.reached
-    assert messages(resumed, f"step {first.history[-1].steps}] resumed")
+    resumed = train(tmp_path, max_steps=300)
+    assert messages(resumed, f"step {windows * WINDOW}] resumed")
+    assert torch.equal(vector(whole.network), vector(resumed.network))
+    assert [(p.steps, p.averaged) for p in whole.history] == [(p.steps, p.averaged) for p in resumed.history]

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ def parameters(seed: int = 0) -> list[Tensor]:
     return [nn.Parameter(torch.randn(shape, generator=generator)) for shape in shapes]
 
 
-def draw_gradients(weights: list[Tensor], seed: int) -> None:
+def draw_gradients(weights: Sequence[Tensor], seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     for p in weights:
         p.grad = torch.randn(p.shape, generator=generator)

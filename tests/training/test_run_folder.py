@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from recollect import InputError
-from recollect import records as records_module
 from recollect.checkpoints import load_checkpoint, save_checkpoint, write_tensors
+from recollect.locks import UNFINISHED
 from recollect.training import MILESTONES, Recipe, Training
 from recollect.training.run_folder import RunFolder, find_milestones, milestone_path
 from recollect.training.saved_state import FILE
+from tests.full_disk import full_disk
 from tests.training.small import Killed, loss_of, messages, small_images, small_network, train, vector
 
 QUICK: dict[str, Any] = {"recipe": Recipe(rate=5e-3, solve_below=2e-2), "milestones": (3e-2, 1e-4, 1e-6)}
@@ -78,7 +79,7 @@ SCRIPT = """
         print("window", flush=True)
         sys.stdin.readline()  # waits until the parent lets it continue
 
-    train(folder, seconds_per_pass=20, recipe=Recipe(rate=2e-4), report=report)  # so slow that every window is saved
+    train(folder, seconds_per_pass=20, recipe=Recipe(rate=1e-3), report=report)  # so slow that every window is saved
 """
 
 
@@ -113,11 +114,11 @@ def test_really_killed_it_resumes_and_loses_nothing_that_was_reported(tmp_path: 
         for wanted in reported(tmp_path):
             saved = load_checkpoint(tmp_path / f"loss-{wanted:.0e}.safetensors")
             assert loss_of(saved.network, small_images()) <= wanted * (1 + 1e-6)
-    process = start(tmp_path)
-    process.communicate("continue\n" * 10_000)
-    assert process.returncode == 0
-    done = train(tmp_path, recipe=Recipe(rate=2e-4))  # finds all done
-    whole = train(recipe=Recipe(rate=2e-4))
+    told: list[str] = []
+    done = train(tmp_path, recipe=Recipe(rate=1e-3), report=lambda progress: told.extend(progress.messages))
+    with (tmp_path / "reported.txt").open("a") as file:
+        file.writelines(f"{line}\n" for line in told)
+    whole = train(recipe=Recipe(rate=1e-3))
     assert [m.wanted for m in done.milestones] == list(MILESTONES)
     assert set(MILESTONES) == reported(tmp_path)
     assert len(messages(done, "resumed")) >= 2
@@ -143,8 +144,8 @@ def test_a_state_is_saved_when_it_is_due(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_a_killed_write_are_cleared_away(tmp_path: Path) -> None:
-    for name in (f".{FILE}.x1", ".loss-1e-04.safetensors.abc", ".loss.csv.q", ".log.txt.q", ".best.safetensors.q"):
-        (tmp_path / name).write_text("half")
+    for name in (FILE, "loss-1e-04.safetensors", "loss.csv", "log.txt", "best.safetensors"):
+        (tmp_path / f".{name}.x1{UNFINISHED}").write_text("half")
     train(tmp_path, max_steps=50)
     assert not list(tmp_path.glob(".*"))
 
@@ -184,17 +185,11 @@ def test_a_network_that_cannot_be_saved_is_told_before_the_first_step(tmp_path: 
     assert not train(network=network, max_steps=50).reached  # without a folder it may be trained
 
 
-def test_a_disk_that_fills_up_keeps_what_there_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_up_keeps_what_there_was(tmp_path: Path) -> None:
     before = train(tmp_path, max_steps=300, milestones=(5e-2,))
     state = (tmp_path / FILE).read_bytes()
-
-    def full(handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(records_module.os, "fsync", full)
-    with pytest.raises(InputError, match=r"cannot be written: No space left on device\."):
+    with full_disk(), pytest.raises(InputError, match=r"cannot be written: File too large\."):
         train(tmp_path, milestones=(5e-2,))
-    monkeypatch.undo()
     assert (tmp_path / FILE).read_bytes() == state
     after: Training = train(tmp_path, max_steps=300, milestones=(5e-2,))
     assert after.loss == before.loss

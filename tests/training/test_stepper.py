@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -66,7 +67,8 @@ def test_other_weights_are_used_for_a_while_only() -> None:
 
 
 def test_batches_are_shuffled_passes_over_the_set() -> None:
-    made, seen = stepper(Recipe(batch=5)), []
+    seen: list[Any] = []
+    made = stepper(Recipe(batch=5))
 
     def note(_: nn.Module, inputs: tuple[Tensor]) -> None:
         seen.extend(int((made.images == image).flatten(1).all(1).nonzero()) for image in inputs[0])

@@ -16,7 +16,8 @@ from tests.training.small import RECIPE, loss_of, small_images, small_network, t
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Training, Path, list[Progress]]:
     """One whole run to 1e-8."""
-    folder, reports = tmp_path_factory.mktemp("run"), []
+    reports: list[Progress] = []
+    folder = tmp_path_factory.mktemp("run")
     return train(folder, report=reports.append), folder, reports
 
 
@@ -157,7 +158,7 @@ def test_the_log_is_a_file_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [{"max_steps": 0}, {"max_seconds": 0}])
-def test_a_limit_of_nothing_is_a_limit(limit: dict[str, int]) -> None:
+def test_a_limit_of_nothing_is_a_limit(limit: dict[str, Any]) -> None:
     done = train(**limit)
     assert not done.reached
     assert done.history == []

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from recollect.paper.cells import Cell, Fit
+from recollect.paper.experiment import Experiment
 from recollect.paper.experiments.perfect_fit import WITH_NETWORK
 from recollect.paper.render.tables import against_paper, compare_with_iterate
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
 from recollect.scoring import APPROXIMATE
 
+Rates = Mapping[str, Sequence[float]]
 CHECKED = ("blind", "known", "refined")  # on unseen images too
 
 
@@ -27,7 +29,14 @@ def cells_of(
     ]
 
 
-def table_of(store: Store, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]]) -> str:
-    rates = against_paper(store, cells, paper, APPROXIMATE)
-    comparison = compare_with_iterate(store, cells, APPROXIMATE)
-    return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}\n{comparison}"
+def moderate_experiment(
+    *, name: str, summary: str, location: str, cells: Callable[[Scale], list[Cell]], paper: Rates, order: int
+) -> Experiment:
+    """Make one of the two tables; `paper` has the paper's rates in percent on its three masks."""
+
+    def table(scale: Scale, store: Store) -> str:
+        rates = against_paper(store, cells(scale), paper, APPROXIMATE)
+        comparison = compare_with_iterate(store, cells(scale), APPROXIMATE)
+        return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}\n{comparison}"
+
+    return Experiment(name=name, summary=summary, location=location, cells=cells, table=table, order=order)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from recollect.paper.cells import Cell
-from recollect.paper.experiment import Experiment
-from recollect.paper.experiments.moderate import CHECKED, cells_of, table_of
+from recollect.paper.experiments.moderate import CHECKED, cells_of, moderate_experiment
 from recollect.paper.scales import Scale
-from recollect.paper.store import Store
 
 # Approximate recovery, percent, on the paper's three masks.
 PAPER = {"iterate": (7.64, 0.78, 1.92), "blind": (54.2, 45.2, 56.9), "known": (80.6, 75.9, 84.2)}
@@ -19,15 +17,11 @@ def cells(scale: Scale) -> list[Cell]:
     return cells_of(scale, fits) + cells_of(scale, fits, CHECKED, gamma=GAMMA)
 
 
-def table(scale: Scale, store: Store) -> str:
-    return table_of(store, cells(scale), PAPER)
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = moderate_experiment(
     name="moderate-fc",
     summary="approximate recovery, FC-20 LReLU on 25,000 Tiny ImageNet images, train loss 1e-4",
     location="Table 1",
     cells=cells,
-    table=table,
+    paper=PAPER,
     order=7,
 )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from recollect.paper.cells import GENERIC, Cell
-from recollect.paper.experiment import Experiment
-from recollect.paper.experiments.moderate import cells_of, table_of
+from recollect.paper.experiments.moderate import cells_of, moderate_experiment
 from recollect.paper.experiments.perfect_fit import WITH_NETWORK
 from recollect.paper.scales import Scale
-from recollect.paper.store import Store
 
 NETWORKS = (("softplus", "muon"), ("softplus", "adam"), ("lrelu", "muon"), ("prelu", "muon"))
 # Approximate recovery, percent, on the paper's three masks; its table shows Softplus alone.
@@ -19,15 +17,11 @@ def cells(scale: Scale) -> list[Cell]:
     return cells_of(scale, fits, (*WITH_NETWORK, GENERIC))
 
 
-def table(scale: Scale, store: Store) -> str:
-    return table_of(store, cells(scale), PAPER)
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = moderate_experiment(
     name="moderate-unet",
     summary="approximate recovery, U-Net on 1,000 CIFAR-10 images, train loss 1e-4",
     location="Table 2",
     cells=cells,
-    table=table,
+    paper=PAPER,
     order=8,
 )

@@ -1,92 +1,20 @@
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
-from recollect.paper.experiment import Experiment
-from recollect.paper.experiments import (
-    accurate,
-    control,
-    losses_reached,
-    moderate_fc,
-    moderate_unet,
-    noise,
-)
-from recollect.paper.render.figures import table_of
-from recollect.paper.scales import FULL, SMALL
-from tests.paper.making import ERRORS, add_records, records_alone
+from recollect.paper.render.tables import markdown, network_name, percent
+from recollect.scoring import Score
+from tests.paper.making import FIT
 
 
-def test_the_rates_in_a_table_are_those_of_the_records(tmp_path: Path) -> None:
-    add_records(records_alone(tmp_path).store, accurate.EXPERIMENT.cells(SMALL), ERRORS)
-    text = table_of(accurate.EXPERIMENT, SMALL, records_alone(tmp_path))
-    assert "| FC-10 LReLU | adam | 1.0e-08 | 25 / 50 / 100 / 100 / 100 |" in text
-    assert "| paper | not said | 1e-08 | 78 | 4 | 0 |" in text
-    assert "| U-Net Softplus | muon | 1.0e-08 | 50 (15 to 85) | 25 (5 to 70) | 0 (0 to 49) |" in text
-    assert "Blind recovers more images than iterating in 300 of 300 cells, as many in 0, fewer in 0." in text
+def test_a_table_has_a_line_of_titles_a_rule_and_a_line_for_each_row() -> None:
+    assert markdown(["a", "b"], [("1", "2"), ("3", "4")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n"
 
 
-def test_if_the_last_loss_was_not_reached_the_best_weights_are_compared(tmp_path: Path) -> None:
-    cells = [c for c in accurate.EXPERIMENT.cells(SMALL) if c.fit.name.startswith("unet-softplus-adam")]
-    last = [c for c in cells if c.loss == c.fit.milestones[-1] and c.mask == "dust" and c.gamma is None]
-    add_records(records_alone(tmp_path).store, [replace(c, loss=None) for c in last], ERRORS | {"iterate": [1e-9] * 4})
-    text = table_of(accurate.EXPERIMENT, SMALL, records_alone(tmp_path))
-    assert "iterating in 0 of 1 cells, as many in 0, fewer in 1: unet-softplus-adam-photos6 best dust." in text
+def test_networks_have_the_papers_names() -> None:
+    assert network_name(FIT.__class__("unet", "softplus", "muon", 8, FIT.images, (1e-2,), 1, 1)) == "U-Net Softplus"
 
 
-def test_a_cell_where_blind_recovers_fewer_is_named(tmp_path: Path) -> None:
-    add_records(records_alone(tmp_path).store, accurate.EXPERIMENT.cells(SMALL)[:3], ERRORS | {"iterate": [1e-9] * 4})
-    text = table_of(accurate.EXPERIMENT, SMALL, records_alone(tmp_path))
-    assert "in 0 of 1 cells, as many in 0, fewer in 1: fc10-lrelu-adam-photos24 1e-08 block." in text
+@pytest.mark.parametrize(("interval", "text"), [(False, "50"), (True, "50 (15 to 85)")])
+def test_a_rate_is_in_percent(interval: bool, text: str) -> None:
+    import torch
 
-
-@pytest.mark.parametrize(("errors", "words"), [(1e-9, "as many in 1,"), (1.0, "as many in 1 (1 of them none),")])
-def test_cells_where_blind_and_iterating_are_equal_are_counted(errors: float, words: str, tmp_path: Path) -> None:
-    same = {"iterate": [errors] * 4, "blind": [errors] * 4}
-    add_records(records_alone(tmp_path).store, accurate.EXPERIMENT.cells(SMALL)[:3], ERRORS | same)
-    assert f"in 0 of 1 cells, {words} fewer in 0." in table_of(accurate.EXPERIMENT, SMALL, records_alone(tmp_path))
-
-
-@pytest.mark.parametrize("experiment", [noise.EXPERIMENT, moderate_fc.EXPERIMENT, moderate_unet.EXPERIMENT])
-def test_every_table_compares_blind_with_iterating(experiment: Experiment, tmp_path: Path) -> None:
-    add_records(records_alone(tmp_path).store, experiment.cells(SMALL), ERRORS)
-    assert "Blind recovers more images than iterating in" in table_of(experiment, SMALL, records_alone(tmp_path))
-
-
-@pytest.mark.parametrize("module", [moderate_fc, moderate_unet])
-def test_the_papers_rows_are_above_ours(module: object, tmp_path: Path) -> None:
-    experiment: Experiment = module.EXPERIMENT  # type: ignore[attr-defined]
-    add_records(records_alone(tmp_path).store, experiment.cells(FULL), ERRORS)
-    text = table_of(experiment, FULL, records_alone(tmp_path))
-    for method, values in module.PAPER.items():  # type: ignore[attr-defined]
-        assert f"| paper |  | {method} |  | {' | '.join(f'{v:g}' for v in values)} |" in text
-    assert "75 (30 to 95)" in text  # blind below 5e-4
-
-
-def test_control_images_are_counted_over_all_masks(tmp_path: Path) -> None:
-    add_records(records_alone(tmp_path).store, control.EXPERIMENT.cells(SMALL), ERRORS)
-    assert "| blind | 12 of 24 (50%) | 18 of 24 (75%) | 3 of 4 on block |" in table_of(
-        control.EXPERIMENT, SMALL, records_alone(tmp_path)
-    )
-
-
-def test_the_seconds_of_each_part_are_added_up(tmp_path: Path) -> None:
-    cells = [c for c in accurate.cells(SMALL) if c.mask == "dust" and c.loss == 1e-8]
-    add_records(records_alone(tmp_path).store, cells, ERRORS)
-    text = losses_reached.table(SMALL, records_alone(tmp_path).store)
-    assert "| fc10-prelu-adam-photos24 | invented |  | 7 | 7 s |" in text  # five methods, and two by another gamma
-    assert "| ddnm on photos6 | invented |  | 1 | 1 s |" in text  # one for all networks
-    own = {cell.key for cell in cells}
-    assert f"| all | invented | 0 s | {len(own)} | {len(own)} s |" in text
-
-
-def test_cells_with_another_gamma_have_a_table_of_their_own(tmp_path: Path) -> None:
-    results = records_alone(tmp_path).store
-    of_paper = [c for c in accurate.cells(SMALL) if c.gamma is None]
-    add_records(results, of_paper, ERRORS)
-    assert "with a gamma of" not in table_of(accurate.EXPERIMENT, SMALL, records_alone(tmp_path))
-    add_records(results, [c for c in accurate.cells(SMALL) if c.gamma], {"blind": [1e-9] * 4, "known": [1e-1] * 4})
-    text = table_of(accurate.EXPERIMENT, SMALL, records_alone(tmp_path))
-    rows = text.split("with a gamma of 0.5")[1].splitlines()[2:6]
-    assert [row.split(" | ")[:2] for row in rows[2:]] == [["| FC-10 PReLU", "adam"], ["| FC-10 PReLU", "muon"]]
-    assert all(row.count("100 / 0") == 6 for row in rows[2:])
+    assert percent(Score(torch.tensor([1e-9, 1e-9, 1.0, 1.0])).accurate, interval=interval) == text

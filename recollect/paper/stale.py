@@ -1,0 +1,112 @@
+"""Records of other images, weights or priors than those at hand: they are moved aside and measured again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.auditing.model_identity import weights_hash
+from recollect.checkpoints import load_checkpoint_about
+from recollect.errors import InputError
+from recollect.paper.cells import Cell, Fit, ImageSet
+from recollect.paper.workspace import Workspace
+from recollect.records import Record
+
+
+@dataclass(frozen=True)
+class AtHand:
+    """Identifies the images, networks and priors that a run would use now; None stands for what is not at hand."""
+
+    workspace: Workspace
+    _images: dict[tuple[ImageSet, str], tuple[str, str] | None] = field(default_factory=dict)  # large sets load slowly
+
+    def images(self, fit: Fit, part: str) -> tuple[str, str] | None:
+        """Hash a set of images: all of them, and those that are attacked."""
+        if (fit.images, part) not in self._images:
+            self._images[fit.images, part] = self._load(fit, part)
+        return self._images[fit.images, part]
+
+    def _load(self, fit: Fit, part: str) -> tuple[str, str] | None:
+        try:
+            images = self.workspace.images(fit, part)
+        except InputError:  # records can be read where the data set is not; what needs it says so
+            return None
+        return images.hash, fit.images.select_attacked(images).hash
+
+    def network(self, cell: Cell) -> str | None:
+        if cell.loss not in self.workspace.checkpoints(cell.fit):
+            return None
+        return weights_hash(self.workspace.network(cell.fit, cell.loss))
+
+    def prior(self, cell: Cell) -> dict[str, str] | None:
+        if not self.workspace.has_prior(cell.fit.images):
+            return None
+        prior = self.workspace.prior(cell.fit.images)
+        return {"weights": prior.weights_hash, "hash": prior.hash}
+
+
+def set_aside_stale(at_hand: AtHand, fit: Fit, cells: Sequence[Cell]) -> str:
+    """Move records of a training that do not belong to what is at hand; say what was moved, why and where."""
+    store = at_hand.workspace.store
+    recorded = {cell.key: cell for cell in map(store.cell_or_best, cells) if store.has(cell)}
+    reasons = _Reasons(at_hand)
+    stale = {key: reason for key, cell in recorded.items() if (reason := reasons.of(cell))}
+    training_is_stale = _is_of_other_images(at_hand, fit)
+    if not stale and not training_is_stale:
+        return ""
+    aside = store.set_aside(stale, fit if training_is_stale else None)
+    counts = [f"{count} of its cells were {reason}" for reason, count in Counter(stale.values()).items()]
+    if training_is_stale:
+        counts.append("it was trained on other images")
+    return f"{fit.name}: {', '.join(counts)}; these records are now in {aside}, and are measured again."
+
+
+def check_checkpoints(workspace: Workspace, fit: Fit, images_hash: str) -> None:
+    """Refuse checkpoints of a training on other images than those at hand."""
+    for path in workspace.checkpoints(fit).values():
+        if load_checkpoint_about(path).get("data_hash") != images_hash:
+            raise InputError(
+                f"{path} was trained on other images than those of {fit.images.name} now; remove the folder "
+                f"{path.parent}, or give another --work."
+            )
+
+
+@dataclass(frozen=True)
+class _Reasons:
+    """Finds why records do not belong to what is at hand; networks and priors are identified once."""
+
+    at_hand: AtHand
+    _models: dict[object, Any] = field(default_factory=dict)
+
+    def of(self, cell: Cell) -> str:
+        record = self.at_hand.workspace.store.find(cell)
+        if record is None:
+            return ""
+        images = self.at_hand.images(cell.fit, cell.set)
+        if images is not None and _recorded(record, "images", "hash") not in (None, images[1]):
+            return "measured on other images"
+        if not cell.sees_network:
+            prior = self._once("prior", lambda: self.at_hand.prior(cell)) or {}
+            if any(_recorded(record, "prior", name) not in (None, value) for name, value in prior.items()):
+                return "measured with another prior"
+        elif self._once(cell.loss, lambda: self.at_hand.network(cell)) not in (None, record.provenance.get("model")):
+            return "measured with other weights"
+        return ""
+
+    def _once(self, name: object, identify: Callable[[], Any]) -> Any:
+        if name not in self._models:
+            self._models[name] = identify()
+        return self._models[name]
+
+
+def _is_of_other_images(at_hand: AtHand, fit: Fit) -> bool:
+    facts = at_hand.workspace.store.training(fit)
+    images = at_hand.images(fit, "train") if facts else None
+    return facts is not None and images is not None and facts["images"]["hash"] != images[0]
+
+
+def _recorded(record: Record, part: str, name: str) -> Any:
+    """Read what a record says of the images or the prior; None where it says nothing."""
+    return (record.provenance.get(part) or {}).get(name)

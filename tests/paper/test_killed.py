@@ -1,0 +1,70 @@
+"""Runs that are killed and resumed, against one that is not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from recollect.records import read_json
+
+ROOT = Path(__file__).parents[2]
+MOMENTS = (1, 5)  # records that are written before the kill, of batches of three
+
+# Each run is forked from a process that has imported everything and computed nothing.
+PROGRAM = """
+import os, shutil, signal, sys
+from dataclasses import replace
+from pathlib import Path
+from recollect.paper.run import run
+from recollect.paper.scales import SMALL
+from recollect.paper.store import Store
+from tests.paper.making import make_experiment, make_workspace
+
+class Dying(Store):
+    left = None
+    def add(self, record):
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().add(record)
+        self.left = None if self.left is None else self.left - 1
+
+def one_run(folder, records):
+    child = os.fork()
+    if child == 0:
+        workspace = make_workspace(folder)
+        store = Dying(workspace.store.folder)
+        store.left = records
+        run([make_experiment(("block", "half", "dust"))], SMALL, replace(workspace, store=store))
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+folder = Path(sys.argv[1])
+assert one_run(folder / "whole", None) == 0
+for moment in sys.argv[2:]:
+    shutil.copytree(folder / "whole" / "work", folder / moment / "work")  # training was killed in other tests
+    shutil.copytree(folder / "whole" / "results" / "trainings", folder / moment / "results" / "trainings")
+    assert one_run(folder / moment, int(moment)) == signal.SIGKILL
+    assert one_run(folder / moment, None) == 0
+"""
+
+
+def records(folder: Path) -> dict[str, Any]:
+    """Every file of the results, less dates and durations."""
+    found = {path.name: read_json(path) for path in (folder / "results").rglob("*.json*")}
+    for facts in found.values():
+        for name in ("seconds", "history", "why", "log", "checksum"):
+            facts.pop(name, None)
+        for milestone in facts.get("milestones", ()):
+            milestone.pop("seconds")
+    return found
+
+
+def test_a_killed_run_equals_one_that_was_not_bit_for_bit(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path), *map(str, MOMENTS)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    whole = records(tmp_path / "whole")
+    assert len(whole) == 19
+    for moment in MOMENTS:
+        assert records(tmp_path / str(moment)) == whole, moment

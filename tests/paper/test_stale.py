@@ -1,0 +1,114 @@
+"""What is replaced between two runs: images, checkpoints, a prior."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect import InputError
+from recollect.checkpoints import load_checkpoint, load_checkpoint_about, save_checkpoint
+from recollect.diffusion import can_open_priors
+from recollect.paper.cells import Cell
+from recollect.paper.run import run
+from recollect.paper.scales import SMALL
+from recollect.paper.workspace import Workspace
+from recollect.records import read_json
+from tests.diffusion.folders import write_prior, write_schedule
+from tests.paper.making import FIT, make_experiment, make_workspace
+
+EXPERIMENT = make_experiment(("block",))
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    """Every record of a folder, less times."""
+    records = {path.name: read_json(path) for path in (folder / "results" / "cells").glob("*.json.gz")}
+    for record in records.values():
+        del record["seconds"], record["checksum"]
+    return records
+
+
+def lines_of(workspace: Workspace, experiment: Any = EXPERIMENT) -> list[str]:
+    log: list[str] = []
+    run([experiment], SMALL, workspace, log=log.append)
+    return log
+
+
+def replace_images(folder: Path, part: str) -> None:
+    values = np.random.default_rng(7).integers(0, 256, (4, 3, 8, 8), dtype=np.uint8)
+    np.savez(folder / f"made4-{part}.npz", images=values)
+
+
+def test_other_control_images_are_measured_again(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "changed")
+    lines_of(workspace)
+    replace_images(tmp_path / "changed", "control")
+    log = lines_of(workspace)
+    aside = tmp_path / "changed" / "results" / "earlier" / "1"
+    assert log[0] == (
+        f"{FIT.name}: 2 of its cells were measured on other images; these records are now in {aside}, and are "
+        "measured again."
+    )
+    assert len(list(aside.rglob("*.json.gz"))) == 2
+    fresh = make_workspace(tmp_path / "fresh")
+    replace_images(tmp_path / "fresh", "control")
+    lines_of(fresh)
+    assert outcome(tmp_path / "changed") == outcome(tmp_path / "fresh")
+    assert len(lines_of(workspace)) == 1
+
+
+def test_weights_of_other_training_images_are_refused(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    lines_of(workspace)
+    replace_images(tmp_path, "train")
+    with pytest.raises(InputError, match="holds a training run on other images"):
+        lines_of(workspace)
+    shutil.rmtree(tmp_path / "work")
+    lines_of(workspace)
+    fresh = make_workspace(tmp_path / "fresh")
+    replace_images(tmp_path / "fresh", "train")
+    lines_of(fresh)
+    assert outcome(tmp_path) == outcome(tmp_path / "fresh")
+
+
+def test_other_weights_of_a_checkpoint_are_measured_again(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    lines_of(workspace)
+    before = outcome(tmp_path)
+    path = workspace.checkpoints(FIT)[1e-3]
+    network, about = load_checkpoint(path).network, load_checkpoint_about(path)
+    next(network.parameters()).data *= 1.01
+    save_checkpoint(path, network, about)
+    assert "4 of its cells were measured with other weights" in lines_of(workspace)[0]
+    changed = outcome(tmp_path)
+    assert {name for name in before if before[name] != changed[name]} == {name for name in before if "1e_03" in name}
+
+
+def test_a_checkpoint_of_other_images_is_refused_by_name(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    lines_of(workspace)
+    path = workspace.checkpoints(FIT)[1e-3]
+    about = load_checkpoint_about(path)
+    save_checkpoint(path, load_checkpoint(path).network, about | {"data_hash": "another"})
+    with pytest.raises(InputError, match=r"loss-1e-03\.safetensors was trained on other images"):
+        lines_of(workspace, make_experiment(("block", "dust")))
+
+
+def test_records_are_kept_where_the_images_are_not(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    lines_of(workspace)
+    assert len(lines_of(replace(workspace, data=None))) == 1
+
+
+@pytest.mark.skipif(not can_open_priors(), reason="needs diffusers")
+def test_another_schedule_of_a_prior_is_measured_again(tmp_path: Path) -> None:
+    fit = replace(FIT, images=replace(FIT.images, prior="own"))
+    experiment = replace(EXPERIMENT, cells=lambda _: [Cell(fit, 1e-3, "train", "block", "ddnm")])
+    workspace = make_workspace(tmp_path)
+    write_prior(tmp_path / "own")
+    lines_of(workspace, experiment)
+    assert len(lines_of(workspace, experiment)) == 1
+    write_schedule(tmp_path / "own", "linear")
+    assert "1 of its cells were measured with another prior" in lines_of(workspace, experiment)[0]
