@@ -1,4 +1,4 @@
-"""Values of images in work: one answer for each image."""
+"""Values of each image of a batch: one answer an image."""
 
 from __future__ import annotations
 

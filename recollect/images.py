@@ -1,4 +1,4 @@
-"""Images: pixels in [0, 1] with ids and a content hash, checked once, at the door."""
+"""Images: pixels in [0, 1] with ids and a content hash, checked once, when they are made."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class Images:
     def __getitem__(self, index: Any) -> Images:
         """The images at a position, a slice, a list of positions or a boolean mask; still Images."""
         positions = np.atleast_1d(np.arange(len(self))[index])
-        some = object.__new__(Images)
+        selected = object.__new__(Images)
         forward = isinstance(index, slice) and (index.step or 1) > 0  # a view of the pixels, not a copy
-        some._stored = self._stored[index] if forward else self._stored[positions.tolist()]
-        some.ids = tuple(self.ids[p] for p in positions)
-        some.name = self.name
-        if not len(some):
+        selected._stored = self._stored[index] if forward else self._stored[positions.tolist()]
+        selected.ids = tuple(self.ids[p] for p in positions)
+        selected.name = self.name
+        if not len(selected):
             raise InputError(f"That selection leaves none of the {len(self)} images.")
-        return some
+        return selected
 
     def spread(self, count: int) -> np.ndarray:
         """Positions of so many images, or of all if there are fewer, evenly spaced over the set."""
@@ -212,10 +212,11 @@ def pil_values(image: Any) -> np.ndarray:
     if image.mode in ("La", "RGBa"):  # colours multiplied by alpha: undone by the form that keeps them apart
         image = image.convert(image.mode[:-1] + "A")
     if "A" in image.getbands() or "transparency" in image.info:
-        alpha = np.asarray(image.convert("RGBA"))[..., 3]
-        if alpha.min() < 255:
+        with_alpha = image if "A" in image.getbands() else image.convert("RGBA")
+        if with_alpha.getchannel("A").getextrema()[0] < 255:
             raise InputError("An image is partly transparent, so its colours are undefined; flatten it first.")
-    return np.asarray(image.convert("L" if image.mode in ("1", "L", "LA") else "RGB"))
+    mode = "L" if image.mode in ("1", "L", "LA") else "RGB"
+    return np.asarray(image if image.mode == mode else image.convert(mode))  # converting would copy a large image
 
 
 def _channels_first(array: np.ndarray) -> Tensor:

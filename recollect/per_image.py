@@ -45,10 +45,10 @@ class PerImage:
         """Room for so many images, filled with the first one until others are put there: always valid values."""
         return self._map_tensors(lambda rows: _room(rows, count))
 
-    def put(self, index: Tensor, some: Self) -> None:
-        """Write these images at these places."""
+    def put(self, index: Tensor, images: Self) -> None:
+        """Write images at these positions."""
         for name, rows in self._rows().items():
-            new = getattr(some, name)
+            new = getattr(images, name)
             rows.put(index, new) if isinstance(rows, PerImage) else rows.index_copy_(0, index, new)
 
     def record_stream(self, stream: torch.cuda.Stream) -> None:

@@ -60,7 +60,7 @@ class Recovery(PerImage):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What a trace callback sees after every round, of the images then in work."""
+    """What a trace callback sees after every round, of the images that have not stopped."""
 
     index: Tensor  # which images
     round: Tensor  # each image's own count of rounds, from 1

@@ -52,8 +52,8 @@ class Registry(Mapping[str, Kind], Generic[Kind]):
 
     def _built_in(self) -> Iterator[Any]:
         package = importlib.import_module(self._package)
-        for found in pkgutil.iter_modules(package.__path__):
-            yield from self._members_of(importlib.import_module(f"{self._package}.{found.name}"))
+        for module in pkgutil.iter_modules(package.__path__):
+            yield from self._members_of(importlib.import_module(f"{self._package}.{module.name}"))
 
     def _members_of(self, module: ModuleType) -> Iterator[Any]:
         for value in vars(module).values():
@@ -79,6 +79,11 @@ class Registry(Mapping[str, Kind], Generic[Kind]):
         if not self._is_member(member):
             raise InputError(f"{origin} is not a {self._kind.__module__}.{self._kind.__qualname__} with a name.")
         return member
+
+
+def by_name(*members: Kind) -> dict[str, Kind]:
+    """Return members by the names that they have."""
+    return {member.name: member for member in members}  # type: ignore[attr-defined]  # every member has a name
 
 
 def _order(member: Any) -> tuple[int, str]:

@@ -145,15 +145,15 @@ def wilson(count: int, total: int, z: float = 1.959963984540054) -> tuple[float,
 class MaskAgreement:
     """Per image, how an estimated mask agrees with the true one."""
 
-    accuracy: Tensor  # share of values told right
+    accuracy: Tensor  # share of values estimated right
     erased_iou: Tensor  # intersection over union of the erased values; 1 where neither erases any
 
 
 def mask_agreement(estimated: Tensor, true: Tensor) -> MaskAgreement:
     """Compare masks of kept values (True: kept), such as `recovery.degradation.keep`, value by value."""
     if not isinstance(estimated, Tensor) or not isinstance(true, Tensor):
-        found = f"{type(estimated).__name__} and {type(true).__name__}"
-        raise InputError(f"Masks are boolean tensors, such as the `keep` of an Erasure; got {found}.")
+        kinds = f"{type(estimated).__name__} and {type(true).__name__}"
+        raise InputError(f"Masks are boolean tensors, such as the `keep` of an Erasure; got {kinds}.")
     if estimated.dtype != torch.bool or true.dtype != torch.bool:
         raise InputError(f"Masks are boolean (True: kept), got {estimated.dtype} and {true.dtype}.")
     try:

@@ -35,10 +35,10 @@ def _own_seeds(images: Tensor, seed: int) -> list[int]:
     def digests(rows: np.ndarray) -> list[bytes]:
         return [hashlib.blake2b(row, digest_size=16, key=key).digest() for row in rows]
 
-    found: list[bytes] = []
+    all_digests: list[bytes] = []
     with ThreadPoolExecutor(THREADS) as pool:  # hashing lets others run, making generators does not: first the one
-        for some in images.detach().split(HELD):
-            rows = to_host(some.float()).contiguous().numpy()
+        for part in images.detach().split(HELD):
+            rows = to_host(part.float()).contiguous().numpy()
             blocks = (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
-            found += [digest for block in pool.map(digests, blocks) for digest in block]
-    return [int.from_bytes(digest, "little") for digest in found]
+            all_digests += [digest for block in pool.map(digests, blocks) for digest in block]
+    return [int.from_bytes(digest, "little") for digest in all_digests]

@@ -13,7 +13,7 @@ def cosine_alphas(length: int = 200) -> Tensor:
     return torch.cos(t * math.pi / 2) ** 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class GaussianPrior:
     """Images in [-1, 1] of this mean and covariance over all their values, and the noise that is expected in x_t."""
 
@@ -48,7 +48,7 @@ class GaussianPrior:
         x = self.mean + z @ root
         return ((x + 1) / 2).view(count, *self.shape)
 
-    def __call__(self, x: Tensor, t: int) -> Tensor:
+    def noise(self, x: Tensor, t: int) -> Tensor:
         """E[noise | x_t], as (x_t - sqrt(a) E[x_0 | x_t]) / sqrt(1 - a)."""
         a = float(self.alphas_cumprod[t])
         mean, covariance = self.mean.to(x.device), self.covariance.to(x.device)

@@ -1,5 +1,9 @@
-"""A package outside the repository adds a network, a degradation, a model format and a source, each in one file."""
+"""A package outside the repository adds one of each kind, each in one file."""
 
+import csv
+import html
+import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -8,6 +12,23 @@ from pathlib import Path
 import pytest
 
 FILES = {
+    "method.py": """
+        from dataclasses import dataclass, replace
+        import torch
+        from recollect.methods import Method
+        from recollect.recovery import Stop
+
+        @dataclass(frozen=True)
+        class OnePass(Method):
+            name = "one-pass"
+            label = "one pass of the model"
+            summary = "takes what the model returns for the damaged image"
+            leads = 9
+
+            def step(self, f, batch):
+                done = torch.full_like(batch.stop, Stop.DONE)
+                return replace(batch, estimate=f(batch.estimate.clone()), rounds=batch.rounds + 1, stop=done)
+    """,
     "network.py": """
         from torch import nn
         from recollect.networks import Network, initialise
@@ -58,21 +79,25 @@ FILES = {
             def refit(self, x, y):
                 shared, power = (x * y).flatten(1).sum(1), x.square().flatten(1).sum(1)
                 return replace(self, factor=(shared / power.clamp(min=1e-12)).clamp(0.05, 1))
+
+            @classmethod
+            def first_guess(cls, y):
+                return cls(torch.ones(len(y)))
     """,
     "model_format.py": """
+        from recollect.checkpoints import load_checkpoint
         from recollect.models.formats import ModelFormat
 
-        def open_scale(model):
-            factor = float(model.path.read_text().removeprefix("scale "))
-            return lambda images: images * factor
+        def open_link(model):
+            return load_checkpoint(model.path.read_text().removeprefix("link ")).network
 
         FORMAT = ModelFormat(
-            name="scale",
-            summary="a text file with a factor",
-            example="model.scale",
-            recognises=lambda model: model.start.startswith(b"scale "),
-            open=open_scale,
-            suffixes=(".scale",),
+            name="link",
+            summary="a text file that names a checkpoint",
+            example="model.link",
+            recognises=lambda model: model.start.startswith(b"link "),
+            open=open_link,
+            suffixes=(".link",),
         )
     """,
     "source.py": """
@@ -84,14 +109,15 @@ FILES = {
 
             def read(positions, progress):
                 progress(len(positions), len(positions))
-                return torch.full((len(positions), 3, 8, 8), level)
+                draws = [torch.Generator().manual_seed(int(position)) for position in positions]
+                return level * torch.stack([torch.rand((3, 8, 8), generator=draw) for draw in draws])
 
-            return Catalogue([f"flat-{i}" for i in range(10)], read)
+            return Catalogue([f"static-{i}" for i in range(10)], read)
 
         SOURCE = Source(
-            name="flat",
-            summary="images of one grey level",
-            example="flat?level=0.25&count=4",
+            name="static",
+            summary="random values up to a level",
+            example="static?level=0.25&count=4",
             open=list_images,
             parameters=("level",),
             defaults={"level": "0.5"},
@@ -100,6 +126,9 @@ FILES = {
 }
 
 ENTRY_POINTS = """
+    [recollect.methods]
+    one-pass = third_party.method:OnePass
+
     [recollect.networks]
     bottleneck = third_party.network:Bottleneck
 
@@ -107,33 +136,37 @@ ENTRY_POINTS = """
     dimmed = third_party.degradation:Dimmed
 
     [recollect.models.formats]
-    scale = third_party.model_format:FORMAT
+    link = third_party.model_format:FORMAT
 
     [recollect.sources]
-    flat = third_party.source:SOURCE
+    static = third_party.source:SOURCE
 """
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what pip leaves behind for such a package."""
-    package = tmp_path / "third_party"
+    folder = tmp_path_factory.mktemp("site-packages")
+    package = folder / "third_party"
     package.mkdir()
     for name, code in {"__init__.py": "", **FILES}.items():
         (package / name).write_text(textwrap.dedent(code))
-    about = tmp_path / "third_party-1.0.dist-info"
+    about = folder / "third_party-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(textwrap.dedent(ENTRY_POINTS))
-    return tmp_path
+    return folder
 
 
-def run(folder: Path, code: str) -> None:
-    """Run code in a process of its own, since a registry is read once."""
+def run(folder: Path, code: str) -> str:
+    """Run code in a process of its own, since a registry is read once; return what it prints."""
     setup = f"import sys\nsys.path.insert(0, {str(folder)!r})\nimport torch, recollect\n"
     command = [sys.executable, "-W", "error", "-c", setup + textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "COLUMNS": "200"}
+    )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_a_network_is_built_saved_and_opened(installed: Path) -> None:
@@ -175,16 +208,20 @@ def test_a_degradation_is_asked_for_by_name_and_recovered_from(installed: Path) 
 def test_a_model_format_is_recognised_by_content_and_by_suffix(installed: Path) -> None:
     run(installed, """
         from pathlib import Path
+        from recollect.checkpoints import save_checkpoint
+        from recollect.networks import NETWORKS
 
-        x = torch.rand(2, 3, 8, 8)
-        for name in ("half.scale", "half.txt"):
-            Path(name).write_text("scale 0.5")
-            assert torch.equal(recollect.open_model(name)(x), x * 0.5)
-        assert torch.equal(recollect.open_model("half.scale", input_range="-1,1")(x), (x - 0.5) / 2 + 0.5)
+        network, x = NETWORKS["bottleneck"](), torch.rand(2, 3, 8, 8)
+        save_checkpoint("linked.safetensors", network, {"loss": 1.0})
+        for name in ("model.link", "model.txt"):
+            Path(name).write_text("link linked.safetensors")
+            assert torch.equal(recollect.open_model(name)(x), network(x))
+        opened = recollect.open_model("model.link", input_range="-1,1")
+        assert torch.equal(opened(x), (network(x * 2 - 1) + 1) / 2)
         try:
-            recollect.open_model("nothing.scale")
+            recollect.open_model("nothing.link")
         except recollect.InputError as error:
-            assert ".scale" in str(error)
+            assert ".link" in str(error)
         else:
             raise AssertionError("there is no such file")
     """)  # fmt: skip
@@ -194,9 +231,77 @@ def test_a_source_is_loaded_by_its_address(installed: Path) -> None:
     run(installed, """
         from recollect.sources import SOURCES, reproduce, split
 
-        images = recollect.load(SOURCES["flat"].example)
-        assert (len(images), images.shape, float(images.pixels.mean())) == (4, (3, 8, 8), 0.25)
-        assert images.name == "flat?count=4&seed=42&part=train&level=0.25"
-        both = split("flat?count=4")
+        images = recollect.load(SOURCES["static"].example)
+        assert (len(images), images.shape, 0.2 < float(images.pixels.max()) < 0.25) == (4, (3, 8, 8), True)
+        assert images.name == "static?count=4&seed=42&part=train&level=0.25"
+        both = split("static?count=4")
         assert reproduce(both.record()).train.ids == both.train.ids
     """)  # fmt: skip
+
+
+def recollect_prints(folder: Path, *commands: list[str]) -> str:
+    """Run command lines one after the other; training that stops at its limit ends with 1."""
+    return run(folder, f"""
+        from recollect.cli import main
+
+        for arguments in {commands!r}:
+            sys.argv = ["recollect", *arguments]
+            try:
+                main()
+            except SystemExit as ended:
+                assert ended.code == int("--max-steps" in arguments), (arguments, ended.code)
+    """)  # fmt: skip
+
+
+def test_help_lists_all_kinds(installed: Path) -> None:
+    listed = " ".join(recollect_prints(installed, ["audit", "--help"], ["train", "--help"]).split())
+    for name, summary in (
+        ("one-pass", "takes what the model returns for the damaged image"),
+        ("dimmed:0.5", "every value times a factor"),
+        ("bottleneck", "two convolutions"),
+        ("model.link", "a text file that names a checkpoint"),
+        ("static?level=0.25&count=4", "random values up to a level"),
+    ):
+        assert f"{name}: {summary}" in listed
+
+
+@pytest.fixture(scope="module")
+def printout(installed: Path) -> str:
+    """Train the network on the source, and audit it through the format, with the method, under the degradation."""
+    (installed / "trained.link").write_text("link run/best.safetensors")
+    train = ["train", "static?count=4", "--network", "bottleneck", "--width", "6", "--max-steps", "2", "--out", "run"]
+    audit = ["audit", "trained.link", "--train", "static?count=4", "--control", "static?count=2&part=control"]
+    audit += ["--methods", "one-pass", "--masks", "dimmed:0.5", "--out", "audit", "--verbose"]
+    return recollect_prints(installed, [*train, "--device", "cpu"], [*audit, "--device", "cpu"])
+
+
+def test_the_printout_names_method_and_degradation(printout: str) -> None:
+    assert "one-pass" in printout
+    assert "dimmed:0.5" in printout
+
+
+def test_the_tables_name_all_kinds(installed: Path, printout: str) -> None:
+    saved = json.loads((installed / "audit" / "audit.json").read_text())
+    about = saved["methods"]["one-pass"]
+    assert (saved["main_method"], about["label"]) == ("one-pass", "one pass of the model")
+    assert about["summary"] == "takes what the model returns for the damaged image"
+    assert saved["settings"]["masks"] == {"dimmed:0.5": "every value times a factor"}
+    network = {"kind": "bottleneck", "summary": "two convolutions", "channels": 3, "width": 6, "seed": 42}
+    assert saved["model"]["network"] == network
+    assert saved["model"]["format"] == {"kind": "link", "summary": "a text file that names a checkpoint"}
+    assert saved["train"]["name"] == "static?count=4&seed=42&part=train&level=0.5"
+    with (installed / "audit" / "images.csv").open() as file:
+        rows = [(row["method"], row["mask"], row["image"].partition("-")[0]) for row in csv.DictReader(file)]
+    assert rows == [("one-pass", "dimmed:0.5", "static")] * 6
+
+
+def test_the_report_names_all_kinds(installed: Path, printout: str) -> None:
+    page = html.unescape((installed / "audit" / "report.html").read_text())
+    for text in (
+        "one-pass", "one pass of the model", "takes what the model returns for the damaged image",
+        "dimmed:0.5", "every value times a factor",
+        "bottleneck", "two convolutions",
+        "link", "a text file that names a checkpoint",
+        "static?count=4&seed=42&part=train&level=0.5",
+    ):  # fmt: skip
+        assert f">{text}<" in page or f" {text}<" in page

@@ -83,6 +83,8 @@ def initialise(network: nn.Module, seed: int, shrink: float = SHRINK) -> None:
     """
     check_seed(seed)
     layers = [m for m in network.modules() if isinstance(m, (nn.Linear, nn.Conv2d))]
+    if any(layer.weight.is_meta for layer in layers):
+        return  # an outline, which has shapes alone
     generator = torch.Generator().manual_seed(seed)
     for layer in layers:
         fan_in = layer.weight[0].numel()

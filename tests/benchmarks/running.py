@@ -8,7 +8,6 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
-from unittest.mock import patch
 
 import torch
 
@@ -33,9 +32,8 @@ def ended(name: str, *arguments: str) -> Ended:
     threads, log = torch.get_num_threads(), logging.getLogger("recollect.accelerate")
     level, handlers = log.level, list(log.handlers)
     try:
-        given = patch.object(sys, "argv", [f"{name}.py", *arguments])
-        with given, chdir(ROOT), redirect_stdout(out), redirect_stderr(err):
-            benchmark(name).main()
+        with chdir(ROOT), redirect_stdout(out), redirect_stderr(err):
+            benchmark(name).main(list(arguments))
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
         err.write(stop.code if isinstance(stop.code, str) else "")

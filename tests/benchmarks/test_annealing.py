@@ -1,26 +1,9 @@
-import subprocess
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).parents[2]
+from tests.benchmarks.running import run
 
 
 def test_it_runs_and_shows_what_the_trainer_would_average_over() -> None:
-    command = [
-        sys.executable,
-        "benchmarks/annealing.py",
-        "photos?count=3&size=8",
-        "--widths",
-        "4",
-        "8",
-        "--steps",
-        "40",
-    ]
-    done = subprocess.run(
-        [*command, "--looks", "4", "--average", "2", "8"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    head, *rows = done.stdout.splitlines()
+    small = ["photos?count=3&size=8", "--widths", "4", "8", "--steps", "40", "--looks", "4", "--average", "2", "8"]
+    head, *rows = run("annealing", *small).splitlines()
     assert head.split("  ")[-1].strip() == "the trainer's"
     assert [int(row.split()[0]) for row in rows] == [10, 20, 30, 40, 42]
     losses = [[float(value) for value in row.split()[2:]] for row in rows]

@@ -1,14 +1,12 @@
 """The figure and the table of fills, from records."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import torch
 
 from recollect import Images, audit
 from recollect.records import read_records
-from tests.benchmarks.running import ROOT, benchmark
+from tests.benchmarks.running import ROOT, benchmark, run
 from tests.planted import Memorizer
 
 methods_figure = benchmark("methods_figure")
@@ -21,13 +19,11 @@ def test_the_figure_is_drawn_from_records_and_again_from_those_kept(tmp_path: Pa
         start="half_kept", out=tmp_path / "audit",
     )  # fmt: skip
     drawing, kept = tmp_path / "figures" / "methods.svg", tmp_path / "kept"
-    command = [sys.executable, str(ROOT / "benchmarks" / "methods_figure.py")]
-    first = subprocess.run([*command, tmp_path / "audit", drawing, "--keep", kept], check=True, capture_output=True)
+    first = run("methods_figure", str(tmp_path / "audit"), str(drawing), "--keep", str(kept))
     text = drawing.read_text()
     assert "<svg" in text
     assert "erased pixels hold noise" in text  # matplotlib names each text in a comment
-    again = subprocess.run([*command, kept, tmp_path / "again.svg"], check=True, capture_output=True)
-    assert again.stdout == first.stdout
+    assert run("methods_figure", str(kept), str(tmp_path / "again.svg")) == first
     assert (tmp_path / "again.svg").read_text() == text
 
 

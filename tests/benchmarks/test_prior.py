@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.diffusion import bundled, train_prior
+from recollect.diffusion import bundled
 from recollect.methods.ddnm import STRONGEST
 from tests.benchmarks import running
 from tests.benchmarks.running import ROOT
-from tests.diffusion.making import TINY, pictures
+from tests.diffusion.making import pictures, train_steps
 
 RECORDS = ("results/prior-32.json", "results/prior-64.json")
 run, refused = (partial(function, "prior") for function in (running.run, running.refused))
@@ -17,7 +17,7 @@ run, refused = (partial(function, "prior") for function in (running.run, running
 def test_the_benchmark_runs(tmp_path: Path) -> None:
     """That it runs, and what it says; never how good a prior of a moment is."""
     prior, numbers, restored = (str(tmp_path / name) for name in ("prior", "numbers.json", "restored.npz"))
-    train_prior(pictures(), prior, max_seconds=0.2, recipe=TINY, device="cpu", samples=0)
+    train_steps(pictures(), Path(prior))
     shown = run(
         "--prior", prior, "--masks", "scatter,stripes", "--images", "photos?count=3&size=8",
         "--ways", "5,0.85,even,1", "4,1,quadratic,2", "--json", numbers, "--save", restored,
@@ -34,7 +34,7 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
 
 def test_a_record_is_extended_by_what_another_machine_measures(tmp_path: Path) -> None:
     prior, numbers = (str(tmp_path / name) for name in ("prior", "numbers.json"))
-    train_prior(pictures(), prior, max_seconds=0.2, recipe=TINY, device="cpu", samples=0)
+    train_steps(pictures(), Path(prior))
     given = ("--masks", "stripes", "--images", "photos?count=2&size=8", "--json", numbers)
     run("--prior", prior, "--methods", "ddnm", "--ways", "2,1,even,1", *given)
     first = json.loads(Path(numbers).read_text())

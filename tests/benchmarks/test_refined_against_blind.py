@@ -1,7 +1,9 @@
 """Refined beside blind, from records."""
 
-from benchmarks.refined_against_blind import pair_up, summary
 from recollect.records import Record
+from tests.benchmarks.running import benchmark
+
+refined_against_blind = benchmark("refined_against_blind")
 
 
 def record(method: str, mask: str, mse: list[float], steps: int) -> Record:
@@ -10,7 +12,7 @@ def record(method: str, mask: str, mse: list[float], steps: int) -> Record:
 
 
 def test_cells_that_both_were_run_on_are_compared() -> None:
-    pairs = pair_up(
+    pairs = refined_against_blind.pair_up(
         [
             record("blind", "half", [1e-8, 1e-5], 40),
             record("refined", "half", [1e-8, 1e-8], 60),
@@ -23,7 +25,7 @@ def test_cells_that_both_were_run_on_are_compared() -> None:
         "refined",
     )
     assert [(blind.cell["mask"], refined.cell["mask"]) for blind, refined in pairs] == [("half",) * 2, ("block",) * 2]
-    assert summary(pairs) == (
+    assert refined_against_blind.summary(pairs) == (
         "2 cells; accurate at least as many in 1, more in 1; approximate at least as many in 2, more in 0; "
         "mean accurate 50.0% to 50.0%; mean approximate 75.0% to 75.0%; steps over blind's: mean 1.75, worst 2.00"
     )

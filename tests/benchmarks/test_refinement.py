@@ -4,8 +4,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import refinement
 from recollect import Blind, FullyConnected
+from tests.benchmarks.running import benchmark
+
+refinement = benchmark("refinement")
 
 
 @pytest.mark.slow
@@ -30,10 +32,12 @@ def test_the_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_anderson_mixes_to_the_fixed_point_of_a_linear_map() -> None:
     """On a linear map of dimension 2, three states determine the fixed point."""
     matrix, offset = torch.tensor([[0.9, 0.1], [0.0, 0.5]]), torch.tensor([1.0, 2.0])
-    state, states, moves = torch.zeros(1, 2), [], []
+    states: list[torch.Tensor] = []
+    moves: list[torch.Tensor] = []
+    state = torch.zeros(1, 2)
     for _ in range(3):
         following = state @ matrix.T + offset
         states, moves = [*states, following], [*moves, following - state]
         state = following
     expected = torch.linalg.solve(torch.eye(2) - matrix, offset)
-    assert torch.allclose(refinement._mixed(states, moves)[0], expected, rtol=1e-2)
+    assert torch.allclose(refinement.mix_states(states, moves)[0], expected, rtol=1e-2)

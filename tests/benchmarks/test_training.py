@@ -1,31 +1,17 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.benchmarks.running import ROOT, run
 
 
 @pytest.mark.parametrize("case", ["demo", pytest.param("unet", marks=pytest.mark.slow)])
 def test_the_benchmark_runs(case: str, tmp_path: Path) -> None:
     """That it runs, and what it says; never how fast."""
     out = tmp_path / "numbers.json"
-    command = [
-        sys.executable,
-        "benchmarks/training.py",
-        "--case",
-        case,
-        "--quick",
-        "--device",
-        "cpu",
-        "--json",
-        str(out),
-    ]
-    done = subprocess.run([*command, "--rates", "1e-3"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    head, first = done.stdout.splitlines()[1:3]
+    shown = run("training", "--case", case, "--quick", "--device", "cpu", "--json", str(out), "--rates", "1e-3")
+    head, first = shown.splitlines()[1:3]
     assert head.split() == ["train", "loss", "recollect", "plain", "Adam", "0.001", "ratio"]
     assert first.split()[0] == "1e-04"
     numbers = json.loads(out.read_text())

@@ -49,14 +49,14 @@ def test_auditing_your_own_model(tmp_path: Path, capsys: pytest.CaptureFixture[s
     run("own-model")
     printed = capsys.readouterr().out
     assert "say which is the image with output='sample'" in printed
-    assert "0% of the 8 training images" in printed
+    assert "This model reproduces 0 of 8 training images" in printed
     assert "far from a fit" in printed
     assert (tmp_path / "audit" / "audit.json").exists()
 
 
 def test_adding_a_degradation(capsys: pytest.CaptureFixture[str]) -> None:
     names = run("adding-a-degradation")
-    assert "of the 6 training images can be recovered" in capsys.readouterr().out
+    assert "This model reproduces 5 of 6 training images" in capsys.readouterr().out
     assert names["result"].masks == ["dimmed"]  # type: ignore[attr-defined]
 
 

@@ -70,5 +70,5 @@ def test_initialising_again_forgets_everything() -> None:
 def test_without_shrinking_it_is_he_initialisation() -> None:
     network = UNet(widths=(64, 64))
     initialise(network, 0, shrink=1.0)
-    layer = network.up[0][0]
+    layer = next(module for module in network.up.modules() if isinstance(module, nn.Conv2d))
     assert float(layer.weight.detach().std()) == pytest.approx((2 / (64 * 9)) ** 0.5, rel=0.05)

@@ -1,0 +1,1 @@
+"""Torture: kill, fuzz, edit and starve recollect at random for a stated time (`make torture`)."""
