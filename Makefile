@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-plain test-slow test-gpu lint types format docs hooks clean
+.PHONY: help demo test test-plain test-slow test-gpu torture lint types format docs hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -16,11 +16,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report (about two minutes)
+demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report (about five minutes)
 	@$(BIN)/recollect demo
 
 test: $(READY) ## Run the tests
-	@$(BIN)/python -m pytest -n 2 --ignore tests/distributed
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/distributed
 	@$(BIN)/python -m pytest tests/distributed  # one cluster at a time
 
 test-plain: $(READY) ## Run the tests of methods, engine and audits with recollect/accelerate removed
@@ -31,6 +31,9 @@ test-slow: $(READY) ## Run the tests that take minutes
 
 test-gpu: $(READY) ## Run the tests that need a CUDA device
 	@$(BIN)/python -m pytest -m gpu
+
+torture: $(READY) ## Kill, fuzz, edit and starve for MINUTES (60), from a SEED that is printed; failures go to torture/
+	@$(BIN)/python -m tests.torture --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record)
 
 lint: $(READY) ## Check style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -72,8 +72,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main() -> None:
-    given = parse()
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = parse(arguments)
     torch.set_num_threads(given.threads)
     images = load(given.images).pixels[: given.count]
     network = UNet(channels=images.shape[1], widths=given.widths, activation=given.activation)

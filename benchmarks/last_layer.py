@@ -1,10 +1,10 @@
-"""Whether a fully connected network gives back as much when its last layer is solved for as when all of it is trained.
+"""Does a fully connected network memorize as much when its last layer is solved for as when all of it is trained?
 
     python benchmarks/last_layer.py --out last-layer.json
     python benchmarks/last_layer.py --tables last-layer.json
 
 Below a loss of 1e-5 the recipe moves the last layer of such a network towards its least-squares solution. Here the same
-network is fitted to the same photographs with that and without, to the same losses, and what comes back is counted.
+network is fitted to the same photographs with that and without, to the same losses, and recovered images are counted.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def fit_and_recover(images: Images, loss: float, solved: bool, options: argparse
 def counts(f: FullyConnected, images: Images, name: str) -> dict[str, dict[str, int]]:
     """Images recovered accurately and approximately, by blind and with the mask known."""
     seen = observe(images, mask(name, images.shape))
-    found = {"blind": Blind(GAMMA)(f, seen.y), "known": KnownMask(GAMMA)(f, seen.y, seen.truth)}
-    scores = {method: Score.of(recovery.estimate, images.pixels) for method, recovery in found.items()}
+    recoveries = {"blind": Blind(GAMMA)(f, seen.y), "known": KnownMask(GAMMA)(f, seen.y, seen.truth)}
+    scores = {method: Score.of(recovery.estimate, images.pixels) for method, recovery in recoveries.items()}
     return {m: {"accurate": s.accurate.count, "approximate": s.approximate.count} for m, s in scores.items()}
 
 
@@ -93,7 +93,7 @@ def tables(results: dict[str, Any]) -> str:
 
 
 def row_of(row: dict[str, Any]) -> list[str]:
-    blind = (found["blind"] for found in row["masks"].values())
+    blind = (counts["blind"] for counts in row["masks"].values())
     return [
         "solved for" if row["solved"] else "trained", f"{row['loss']:.1e}",
         *(f"{b['accurate']} / {b['approximate']}" for b in blind),

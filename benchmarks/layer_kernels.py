@@ -95,18 +95,19 @@ def errors(f: nn.Module, x: Tensor) -> dict[str, dict[str, float]]:
 
 
 def times(name: str, f: nn.Module, x: Tensor) -> dict[str, dict[str, float]]:
-    found = {}
+    seconds = {}
     for size in BATCHES[name]:
-        some = x.repeat(-(-size // len(x)), 1, 1, 1)[:size]
-        with prepare(f, some, None) as ours:
-            found[str(size)] = {"library": quickest_call(f, some), "ours": quickest_call(ours, some)}
-    return found
+        batch = x.repeat(-(-size // len(x)), 1, 1, 1)[:size]
+        with prepare(f, batch, None) as ours:
+            seconds[str(size)] = {"library": quickest_call(f, batch), "ours": quickest_call(ours, batch)}
+    return seconds
 
 
 def recoveries(name: str, x: Tensor, f: nn.Module, kind: str) -> dict[str, Any]:
     """Under a mask that leaves single pixels out, where answers come closest to the originals."""
-    case, y = CASES[name], mask("dust", x.shape[1:]).to(x.device).apply(x)
-    method = (Blind if kind == "blind" else Refined)(gamma=case.gamma, start=case.start)
+    _, channels, height, width = x.shape
+    case, y = CASES[name], mask("dust", (channels, height, width)).to(x.device).apply(x)
+    method = (Blind if kind == "blind" else Refined)(gamma=case.gamma, start=case.start, limit=case.limit)
 
     def run() -> tuple[Recovery, float]:
         method(f, y)  # kernels and libraries are ready
@@ -138,12 +139,12 @@ def tables(results: dict[str, Any]) -> str:
         for name, case in cases
         for size, t in case["times"].items()
     ]
-    found = [[name, kind, *recovery_row(r)] for name, case in cases for kind, r in case["recoveries"].items()]
+    recovered = [[name, kind, *recovery_row(r)] for name, case in cases for kind, r in case["recoveries"].items()]
     return "\n\n".join([
         head,
-        table(["network", "products", "error against float64", "the largest", "bias"], exact),
+        table(["network", "matrix multiplications", "error against float64", "the largest", "bias"], exact),
         table(["network", "images", "library, ms", "ours, ms"], fast),
-        table(["network", "method", "seconds, library / ours", "median PSNR, dB", "gain of an image in dB"], found),
+        table(["network", "method", "seconds, library / ours", "median PSNR, dB", "gain of an image in dB"], recovered),
     ])  # fmt: skip
 
 

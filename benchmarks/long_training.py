@@ -1,10 +1,10 @@
-"""What a network gives back the longer Muon goes on at one rate, with and without a decay of its weights.
+"""What can be recovered from a network the longer Muon trains it at one rate, with and without weight decay.
 
     python benchmarks/long_training.py --decay 0
     python benchmarks/long_training.py --decay 0.15
 
 Prints, after each number of steps: the train loss of the averaged weights, the smallest and largest spectral norm of a
-layer, and how many images come back approximately with the mask known, under each mask.
+layer, and how many images are recovered approximately with the mask known, under each mask.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def spectral_norms(network: nn.Module) -> list[float]:
 
 
 def recovered(network: nn.Module, images: Images, gamma: float) -> list[int]:
-    """Images that come back approximately, under each mask."""
+    """Count the images that are recovered approximately, under each mask."""
     counts = []
     for name in MASKS:
         truth = mask(name, images.shape)

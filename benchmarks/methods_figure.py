@@ -28,12 +28,12 @@ FILLS = {"": "zero", "constant": "a constant colour", "noise": "noise", "images"
 Rates = dict[tuple[str, str, str], float]  # by mask, fill and method
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("audit", type=Path, help="the folder of an audit, or of packed records of one")
     parser.add_argument("drawing", type=Path, help="the SVG to write")
     parser.add_argument("--keep", type=Path, help="pack the records into this folder")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     records = read_records(options.audit / "cells")
     if not records:
         parser.error(f"there are no records in {options.audit / 'cells'}")

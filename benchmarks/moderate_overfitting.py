@@ -8,6 +8,7 @@ the full width, for a GPU: --side 32 --count 6250 --width 1280 --last-width 6656
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -41,13 +42,14 @@ def least_loss(images: Tensor, width: int) -> float:
 
 
 def recovered(network: nn.Module, images: Tensor, name: str, gamma: float) -> str:
-    truth = mask(name, tuple(images.shape[1:])).expand(images)
+    _, channels, height, width = images.shape
+    truth = mask(name, (channels, height, width)).expand(images)
     y = truth.apply(images)
-    found = Blind(gamma=gamma, limit=15)(network, y), KnownMask(gamma=gamma)(network, y, truth)
-    return "/".join(f"{100 * Score.of(f.estimate, images).approximate.value:.0f}" for f in found)
+    recoveries = Blind(gamma=gamma, limit=15)(network, y), KnownMask(gamma=gamma)(network, y, truth)
+    return "/".join(f"{100 * Score.of(recovery.estimate, images).approximate.value:.0f}" for recovery in recoveries)
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archive", help="tiny-imagenet-200.zip")
     parser.add_argument("--side", type=int, default=8, help="of a crop, 48 at most")
@@ -68,11 +70,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--gamma", type=float, nargs="+", default=[1.0], help="of recovery")
     parser.add_argument("--seed", type=int, default=42, help="of the batches")
     parser.add_argument("--device", default="cpu")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def main() -> None:
-    given = parse()
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = parse(arguments)
     train, control = crops(given.archive, given.side, given.count)
     network = FullyConnected((3, given.side, given.side), layers=20, width=given.width, last_width=given.last_width)
     recipe = Recipe(

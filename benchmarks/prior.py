@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,15 @@ from torch import Tensor
 
 from recollect import Images, InputError, Score, load, mask, observe
 from recollect.degradation import SIX, Observation
-from recollect.diffusion import Prior, bundled, open_prior
+from recollect.diffusion import Denoiser, bundled, open_denoiser
 from recollect.methods import DDNM, Biharmonic
 from recollect.methods.ddnm import STRONGEST
 from recollect.records import provenance, read_json, write_json
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     with input_errors_end_it():
-        run(arguments())
+        run(parse(arguments))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -64,10 +64,11 @@ def run(options: argparse.Namespace) -> None:
             write_json(options.json, results)
     print(psnr_table(results))
     if options.save:
-        np.savez_compressed(options.save, original=(images.pixels * 255).round().byte().numpy(), **restored)
+        arrays: dict[str, Any] = {"original": (images.pixels * 255).round().byte().numpy(), **restored}
+        np.savez_compressed(options.save, **arrays)
 
 
-def about(images: Images, prior: Prior | None, device: str) -> dict[str, Any]:
+def about(images: Images, prior: Denoiser | None, device: str) -> dict[str, Any]:
     """What is measured, and whether the prior knows it."""
     facts = {"count": len(images), "shape": "x".join(map(str, images.shape)), "images_hash": images.hash}
     facts |= {"psnr": {}, "psnr_of_each": {}}
@@ -88,7 +89,7 @@ def with_those_on_record(path: Path | None, results: dict[str, Any]) -> dict[str
     return {**about_prior, "psnr": before["psnr"], "psnr_of_each": before["psnr_of_each"]}
 
 
-def contenders(prior: Prior | None, options: argparse.Namespace) -> dict[str, Callable[[Observation], Tensor]]:
+def contenders(prior: Denoiser | None, options: argparse.Namespace) -> dict[str, Callable[[Observation], Tensor]]:
     methods = [DDNM(prior, clip=options.clip, **way) for way in options.ways] if prior else []
     named: dict[str, Any] = {named_by_settings(method): method for method in methods}
     named |= {"biharmonic": Biharmonic()} if "biharmonic" in options.methods else {}
@@ -120,14 +121,14 @@ def rounded(psnr: float | None) -> str:
     return "-" if psnr is None else f"{psnr:.1f}"
 
 
-def ahead(some: list[float], others: list[float]) -> str:
-    """The mean difference, within its standard error."""
-    differences = np.subtract(some, others)
+def ahead(psnrs: list[float], others: list[float]) -> str:
+    """Write the mean difference with its standard error."""
+    differences = np.subtract(psnrs, others)
     error = differences.std(ddof=1) / len(differences) ** 0.5 if len(differences) > 1 else np.nan
     return f"{differences.mean():+.2f} ± {error:.2f}"
 
 
-def arguments() -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", help="held-out images, spelled as in docs/sources.md")
     parser.add_argument("--count", type=int, help="only the first so many")
@@ -143,7 +144,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="also write the numbers here, beside those it holds")
     parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of such files and run nothing")
     parser.add_argument("--save", type=Path, help="write what was restored to this .npz")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if not options.images and not options.tables:
         parser.error("--images are needed, or --tables")
     return options
@@ -155,10 +156,10 @@ def way(text: str) -> dict[str, Any]:
     return {"steps": int(steps), "eta": float(eta), "spacing": spacing, "draws": int(draws)}
 
 
-def opened(options: argparse.Namespace) -> Prior | None:
+def opened(options: argparse.Namespace) -> Denoiser | None:
     if "ddnm" not in options.methods:
         return None
-    return open_prior(options.prior, device=options.device) if options.prior else bundled(options.device)
+    return open_denoiser(options.prior, device=options.device) if options.prior else bundled(options.device)
 
 
 def psnr_of_each(x: Tensor, images: Images) -> Tensor:

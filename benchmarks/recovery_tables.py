@@ -60,8 +60,8 @@ def show(contender: dict[str, Any]) -> str:
 
 def same(difference: dict[str, Any]) -> str:
     apart = "-" if difference["largest"] is None else f"{difference['largest']:.1e}"
-    found = difference.get("apart_and_recovered", 0)
-    others = f"; {difference['apart']} apart, {found} of them recovered" if difference.get("apart") else ""
+    recovered = difference.get("apart_and_recovered", 0)
+    others = f"; {difference['apart']} apart, {recovered} of them recovered" if difference.get("apart") else ""
     return f"{apart} ({difference['settled']} of {difference['of']}{others})"
 
 

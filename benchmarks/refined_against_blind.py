@@ -20,20 +20,21 @@ Pair = tuple[Record, Record]
 def main(folder: str) -> None:
     records = read_records(Path(folder) / "cells")
     for name in dict.fromkeys(str(record.cell["set"]) for record in records):
-        some = [record for record in records if record.cell["set"] == name]
-        print(f"{name}: {summary(pair_up(some, 'blind', 'refined'))}")
-        if pairs := pair_up(some, "known-400", "refined"):
+        of_set = [record for record in records if record.cell["set"] == name]
+        print(f"{name}: {summary(pair_up(of_set, 'blind', 'refined'))}")
+        if pairs := pair_up(of_set, "known-400", "refined"):
             print(f"{name}: {len(pairs)} cells with known-400: {', '.join(means(pairs))}")
 
 
 def pair_up(records: Iterable[Record], one: str, other: str) -> list[Pair]:
-    """Two methods on the same cell; cells that one of them was not run on are left out."""
-    found: dict[str, dict[tuple[tuple[str, str], ...], Record]] = {one: {}, other: {}}
+    """Pair the records of two methods on the same cell; cells that only one was run on are left out."""
+    by_method: dict[str, dict[tuple[tuple[str, str], ...], Record]] = {one: {}, other: {}}
     for record in records:
-        if (method := str(record.cell["method"])) in found:
-            place = tuple(sorted((k, str(v)) for k, v in record.cell.items() if k != "method"))
-            found[method][place] = record
-    return [(record, found[other][place]) for place, record in found[one].items() if place in found[other]]
+        if (method := str(record.cell["method"])) in by_method:
+            cell = tuple(sorted((k, str(v)) for k, v in record.cell.items() if k != "method"))
+            by_method[method][cell] = record
+    partners = by_method[other]
+    return [(record, partners[cell]) for cell, record in by_method[one].items() if cell in partners]
 
 
 def means(pairs: list[Pair]) -> Iterator[str]:

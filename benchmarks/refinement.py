@@ -21,8 +21,9 @@ from torch.func import jvp
 
 from recollect import Blind, FullyConnected, Images, KnownMask, Recovery, Score, UNet, mask, observe, train_to_loss
 from recollect.checkpoints import load_checkpoint
-from recollect.degradation import SIX, AnyFill, Degradation, all_erased
+from recollect.degradation import SIX, Degradation, all_erased
 from recollect.devices.precision import evaluation_mode
+from recollect.engine import prepare
 from recollect.methods import Refined
 from recollect.methods.polish import polish
 from recollect.records import provenance, write_json
@@ -79,7 +80,8 @@ class Try:
     def polished(self, theta: Degradation, gamma: float | None = None, x: Tensor | None = None) -> Recovery:
         x = self.blind.estimate if x is None else x
         most = torch.full((len(x),), 200)
-        rested = polish(self.f, self.y, x, theta, gamma=gamma or self.method.gamma, limits=most)
+        with prepare(self.f, self.y, None) as runtime:
+            rested = polish(runtime, self.y, x, theta, gamma=gamma or self.method.gamma, limits=most)
         pasted = theta.paste(rested.estimate, self.y)
         return replace(rested, estimate=pasted, degradation=theta, steps=rested.steps + self.blind.steps)
 
@@ -88,12 +90,6 @@ def from_zero(t: Try) -> Recovery:
     """400 steps from v = u = 0, as a known mask would be run."""
     longer = KnownMask(t.method.gamma, steps=400)(t.f, t.y, t.shared)
     return replace(longer, steps=longer.steps + t.blind.steps)
-
-
-def smoothed(t: Try) -> Recovery:
-    """The mask from errors averaged over 7 x 7 pixels."""
-    everywhere = torch.ones(len(t.y), dtype=torch.bool)
-    return t.polished(AnyFill(t.y > 0, everywhere).refit(t.blind.estimate, t.y))
 
 
 def twice(t: Try) -> Recovery:
@@ -124,11 +120,11 @@ def anderson(t: Try, steps: int = 60, memory: int = 4) -> Recovery:
             v = t.f(xi + u)
             following = torch.cat([v.flatten(1), (u + xi - v).flatten(1)], 1)
             states, moves = [*states, following][-memory:], [*moves, following - state][-memory:]
-            state = _mixed(states, moves)
+            state = mix_states(states, moves)
     return replace(t.blind, estimate=theta.paste(xi, t.y), steps=t.blind.steps + steps)
 
 
-def _mixed(states: list[Tensor], moves: list[Tensor]) -> Tensor:
+def mix_states(states: list[Tensor], moves: list[Tensor]) -> Tensor:
     """The mix of the last states, weights summing to one, whose move is smallest."""
     stacked = torch.stack(moves, 1).double()
     gram = stacked @ stacked.transpose(1, 2)
@@ -173,7 +169,7 @@ def gmres(apply: Callable[[Tensor], Tensor], right: Tensor, directions: int) -> 
 
 
 def whole(t: Try) -> Recovery:
-    """The method as it is: restarts where the model does not explain the answer, and the best polished."""
+    """The method as it is: blind, iterate and searches from other starts, and the best polished."""
     return Refined(t.method.gamma, t.method.steps, t.method.limit, t.method.start)(t.f, t.y)
 
 
@@ -182,7 +178,6 @@ VARIANTS: dict[str, Callable[[Try], Recovery]] = {
     "+ 400 steps from zero": from_zero,
     "+ polish, mask by channel": lambda t: t.polished(t.blind.degradation),  # type: ignore[arg-type]
     "+ polish": lambda t: t.polished(t.shared),
-    "+ polish, smooth mask": smoothed,
     "+ polish, twice": twice,
     "+ polish, then gamma / 5": gamma_lowered,
     "+ polish, gamma x 2": lambda t: t.polished(t.shared, 2 * t.method.gamma),
@@ -247,9 +242,9 @@ def tried(f: nn.Module, case: Case, images: Images, name: str) -> Try:
     return Try(f, seen.y, case.blind(f, seen.y), case.blind, seen.truth)
 
 
-def outcome(found: Recovery, images: Images, blind: Recovery) -> dict[str, float]:
-    score = Score.of(found.estimate, images.pixels)
-    cost = float(found.steps.sum()) / float(blind.steps.sum())
+def outcome(recovery: Recovery, images: Images, blind: Recovery) -> dict[str, float]:
+    score = Score.of(recovery.estimate, images.pixels)
+    cost = float(recovery.steps.sum()) / float(blind.steps.sum())
     return {"accurate": score.accurate.value, "approximate": score.approximate.value, "cost": cost}
 
 

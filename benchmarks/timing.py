@@ -18,6 +18,8 @@ import torch
 from baseline_recovery import Network
 from torch import Tensor
 
+from recollect.devices.cuda_graph import capture, warm_up
+
 CONTENDERS = ["one_by_one", "batched", "recollect"]  # (a), (b), (c)
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 _clock = CLOCKS["wall"]
@@ -42,7 +44,7 @@ class Measured:
 
     def describe(self, image_steps: int | None = None) -> dict[str, Any]:
         steps = self.image_steps if image_steps is None else image_steps
-        described = {
+        described: dict[str, Any] = {
             "seconds": self.seconds / self.share, "measured_seconds": self.seconds, "measured_share": self.share,
             "image_steps_per_second": steps / self.seconds, "peak_bytes": self.peak,
         }  # fmt: skip
@@ -139,14 +141,14 @@ def quickest_call(f: Network, x: Tensor) -> float:
     """Time f(x); on a GPU the faster of eager and captured."""
     if x.device.type != "cuda":
         return one_call(f, x)
-    x, graph = x.clone(), torch.cuda.CUDAGraph()
+    x = x.clone()
     eagerly = one_call(f, x)
     try:
-        with torch.cuda.graph(graph):
-            f(x)
+        warm_up(partial(f, x), x.device)
+        captured = capture(partial(f, x), x.device)
     except RuntimeError:  # a network that cannot be captured
         return eagerly
-    return min(eagerly, one_call(lambda _: graph.replay(), x))  # type: ignore[arg-type, return-value]
+    return min(eagerly, one_call(lambda _: captured.replay(), x))  # type: ignore[arg-type, return-value]
 
 
 def one_call(f: Network, x: Tensor, repeats: int = 5, at_least: float = 0.02) -> float:
