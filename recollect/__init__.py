@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from recollect.lazy_names import lazy_names
 from recollect.version import __version__
 
 if TYPE_CHECKING:
@@ -20,29 +20,22 @@ if TYPE_CHECKING:
     from recollect.sources import load
     from recollect.training import train_to_loss
 
-_MODULES = {
-    "auditing": ["audit"],
-    "degradation": ["Degradation", "Erasure", "Observation", "mask", "observe"],
-    "errors": ["InputError"],
-    "images": ["Images"],
-    "methods": ["Blind", "Iterate", "KnownMask", "Refined"],
-    "models": ["open_model"],
-    "networks": ["FullyConnected", "TiedTwoLayer", "UNet"],
-    "recovery": ["Recovery", "Stop"],
-    "scoring": ["Score", "mask_agreement"],
-    "sources": ["load"],
-    "training": ["train_to_loss"],
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: importing torch takes seconds, in which Ctrl-C must work."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'recollect' has no attribute {name!r}")
-    value = getattr(import_module(f"recollect.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "auditing": ["audit"],
+        "degradation": ["Degradation", "Erasure", "Observation", "mask", "observe"],
+        "errors": ["InputError"],
+        "images": ["Images"],
+        "methods": ["Blind", "Iterate", "KnownMask", "Refined"],
+        "models": ["open_model"],
+        "networks": ["FullyConnected", "TiedTwoLayer", "UNet"],
+        "recovery": ["Recovery", "Stop"],
+        "scoring": ["Score", "mask_agreement"],
+        "sources": ["load"],
+        "training": ["train_to_loss"],
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 from typing import Any
 
+RAISED_BY_MODEL = "The model raised this error."  # a note on errors of the audited model
 INTERRUPTION = "interrupted; finished work is kept, and the same command resumes it."
 
 

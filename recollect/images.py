@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
+from recollect.pil_images import pil_values
 
 
 class Images:
@@ -160,7 +161,7 @@ def _tensor_of(data: Any) -> Tensor:
     if isinstance(data, np.ndarray):
         if data.dtype == object:
             raise InputError("An array of objects holds images of mixed sizes; give one size, or resize first.")
-        return _channels_first(data) if data.ndim == 4 else _as_tensor(data)
+        return _channels_first(data) if data.ndim == 4 else tensor_of(data)
     return _stacked(data)
 
 
@@ -203,32 +204,17 @@ def _read_picture(image: Any, position: int) -> np.ndarray:
         raise InputError(f"Image {position} cannot be read: {error}.") from None
 
 
-def pil_values(image: Any) -> np.ndarray:
-    """The 8-bit values of a PIL image, H x W (grey) or H x W x 3; what cannot be read exactly is refused."""
-    if image.mode[0] in "IF":
-        raise InputError(f"An image of mode {image.mode} has more than 8 bits a value; convert it to 8 bits first.")
-    if image.mode == "LAB":
-        raise InputError("An image of mode LAB has no colours that Pillow can tell; convert it to RGB first.")
-    if image.mode in ("La", "RGBa"):  # colours multiplied by alpha: undone by the form that keeps them apart
-        image = image.convert(image.mode[:-1] + "A")
-    if "A" in image.getbands() or "transparency" in image.info:
-        with_alpha = image if "A" in image.getbands() else image.convert("RGBA")
-        if with_alpha.getchannel("A").getextrema()[0] < 255:
-            raise InputError("An image is partly transparent, so its colours are undefined; flatten it first.")
-    mode = "L" if image.mode in ("1", "L", "LA") else "RGB"
-    return np.asarray(image if image.mode == mode else image.convert(mode))  # converting would copy a large image
-
-
 def _channels_first(array: np.ndarray) -> Tensor:
     """As a tensor, with trailing channels moved to the front (arrays and files mostly store them last)."""
     if array.ndim == 2:  # one grey image
         array = array[None]
     if array.ndim >= 3 and array.shape[-1] in (1, 3) and array.shape[-3] not in (1, 3):
         array = np.moveaxis(array, -1, -3)
-    return _as_tensor(array)
+    return tensor_of(array)
 
 
-def _as_tensor(array: np.ndarray) -> Tensor:
+def tensor_of(array: np.ndarray) -> Tensor:
+    """Make a tensor that shares the array's memory if torch can: writable, contiguous, in this machine's byte order."""
     if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:  # torch has no longer floats
         raise InputError(f"Pixels must be numbers of at most 64 bits, got an array of {array.dtype}.")
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))

@@ -13,6 +13,7 @@ from recollect.errors import InputError, is_number
 
 ACCURATE = 1e-7  # MSE below this: an accurate recovery (70 dB)
 APPROXIMATE = 5e-4  # MSE below this: an approximate one (33 dB)
+Z_95 = 1.959963984540054  # standard deviations on each side of a 95% interval
 PSNR_CEILING = 150.0  # an error of exactly zero counts as this many dB, so that means stay finite
 
 
@@ -129,7 +130,7 @@ def threshold_grid(low: float = 1e-7, high: float = 1e-3, per_decade: int = 10) 
     return [high * (low / high) ** (i / count) for i in range(count + 1)]
 
 
-def wilson(count: int, total: int, z: float = 1.959963984540054) -> tuple[float, float]:
+def wilson(count: int, total: int, z: float = Z_95) -> tuple[float, float]:
     """The Wilson score interval of a proportion, 95% by default."""
     if total < 1 or not 0 <= count <= total:
         raise InputError(f"A rate is a count out of a total of at least one, got {count} of {total}.")

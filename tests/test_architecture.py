@@ -16,15 +16,17 @@ PACKAGE = Path(recollect.__file__).parent
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
-LEAVES |= {"names", "version", "visible"}
+LEAVES |= {"lazy_names", "names", "pil_images", "version", "visible"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
 JOINS = CHANGES_WEIGHTS | {
     "accelerate",
     "attractors",
     "diffusion",
+    "duplicates",
     "engine",
     "methods",
     "models",
+    "nearest",
     "sources",
     "training",
 }
@@ -36,7 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "devices": {"errors"},
     "per_image": {"devices"},
     "seeding": {"devices"},
-    "images": {"errors"},
+    "images": {"errors", "pil_images"},
+    "lazy_names": set(),
+    "pil_images": {"errors"},
+    "nearest": {"images"},
+    "duplicates": {"errors", "images", "sources"},
     "palette": set(),
     "limits": {"errors"},
     "visible": set(),
@@ -49,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "names": set(),
     "record_schema": {"errors"},
     "records": {"errors", "locks", "record_schema", "scoring", "version"},
-    "degradation": {"devices", "errors", "images", "per_image", "registry", "seeding"},
+    "degradation": {"devices", "errors", "images", "per_image", "pil_images", "registry", "seeding"},
     "recovery": {"degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
     "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
@@ -58,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "accelerate": {"devices"},
     "attractors": LEAVES,
     "models": {"archives", "checkpoints", "devices", "diffusion", "errors", "images", "limits", "pickles", "registry"},
-    "sources": {"archives", "errors", "images", "limits", "names", "pickles", "registry"},
+    "sources": {"archives", "errors", "images", "lazy_names", "limits", "names", "pickles", "pil_images", "registry"},
     "checkpoints": LEAVES,
     "training": CHANGES_WEIGHTS,
     "diffusion": CHANGES_WEIGHTS,

@@ -14,7 +14,6 @@ from PIL import Image
 from torch.utils.data import Dataset, TensorDataset
 
 from recollect import Images, InputError
-from recollect.images import pil_values
 
 
 def some(count: int = 4, shape: tuple[int, int, int] = (3, 8, 8), seed: int = 0) -> torch.Tensor:
@@ -123,14 +122,6 @@ def test_transparent_pil_images_are_refused(mode: str) -> None:
     image.putalpha(Image.new("L", image.size, 200))
     with pytest.raises(InputError, match=r"partly transparent.*flatten it first"):
         Images.of([image])
-
-
-@pytest.mark.parametrize("mode", ["P", "L", "RGB"])
-def test_a_transparent_colour_is_refused(mode: str) -> None:
-    image = picture(mode)
-    image.info["transparency"] = image.getpixel((0, 0))
-    with pytest.raises(InputError, match="partly transparent"):
-        pil_values(image)
 
 
 @pytest.mark.parametrize(("mode", "dtype"), [("I;16", np.uint16), ("I", np.int32), ("F", np.float32)])

@@ -101,7 +101,7 @@ FILES = {
         )
     """,
     "source.py": """
-        import torch
+        import numpy as np
         from recollect.sources import Catalogue, Source
 
         def list_images(path, address):
@@ -109,8 +109,7 @@ FILES = {
 
             def read(positions, progress):
                 progress(len(positions), len(positions))
-                draws = [torch.Generator().manual_seed(int(position)) for position in positions]
-                return level * torch.stack([torch.rand((3, 8, 8), generator=draw) for draw in draws])
+                return level * np.stack([np.random.default_rng(position).random((3, 8, 8)) for position in positions])
 
             return Catalogue([f"static-{i}" for i in range(10)], read)
 

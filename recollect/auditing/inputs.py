@@ -18,10 +18,10 @@ from recollect.auditing.store import Store
 from recollect.degradation import Erasure
 from recollect.devices.precision import device_of
 from recollect.diffusion import DenoiserAt
+from recollect.duplicates import Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.models import Probe, open_model, probe_model, source_hash
-from recollect.sources import Duplicates, find_duplicates
 
 
 @dataclass(frozen=True, eq=False)

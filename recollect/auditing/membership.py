@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recollect.scoring import Z_95
+
 FEWEST_CONTROL = 100  # unseen images, below which a false-positive rate of 1% cannot be told from none
-Z = 1.959963984540054  # of a two-sided 95% interval
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def auc_interval(auc: float, train: int, control: int) -> tuple[float, float]:
     from scipy.optimize import brentq
 
     def beyond(truth: float, side: int) -> float:
-        return side * (truth - auc) - Z * math.sqrt(_variance(truth, train, control))
+        return side * (truth - auc) - Z_95 * math.sqrt(_variance(truth, train, control))
 
     # A little inside: at 0 and at 1 the variance is zero, and the end itself would be taken for the solution.
     inside = min(1 - 1e-9, max(1e-9, auc))

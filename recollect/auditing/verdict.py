@@ -14,6 +14,7 @@ from recollect.auditing.thresholds import APPROXIMATELY, Threshold
 from recollect.scoring import Rate
 
 CONFIDENCE = 0.95
+BOUND = f"the upper {CONFIDENCE:.0%} bound"
 MOST_IMAGES = 10_000_000  # a number needed above this is not given
 Outcome = Literal["passed", "failed", "inconclusive"]
 EXIT_CODES: dict[Outcome, int] = {"passed": 0, "failed": 3, "inconclusive": 4}
@@ -112,7 +113,7 @@ def decide(gate: Gate, train: Rate, control: Rate | None, doubts: Sequence[str] 
     elif doubts:
         outcome, reason = "inconclusive", f"{measured}, but that means little. {' '.join(doubts)}"
     elif judged.bound <= gate.limit:
-        outcome, reason = "passed", f"{measured}; the upper 95% bound, {judged.bound:.2%}, is within {gate.limit:.2%}."
+        outcome, reason = "passed", f"{measured}; {BOUND}, {judged.bound:.2%}, is within {gate.limit:.2%}."
     else:
         needed = images_needed(judged, gate.limit)
         outcome, reason = "inconclusive", f"{measured}, but {_too_few(judged, gate.limit, needed)}"
@@ -159,7 +160,7 @@ def _measured(judged: Judged, threshold: Threshold) -> str:
 
 
 def _too_few(judged: Judged, limit: float, needed: int | None) -> str:
-    sentence = f"the upper 95% bound of so few images is {judged.bound:.2%}, above the limit of {limit:.2%}."
+    sentence = f"{BOUND} of so few images is {judged.bound:.2%}, above the limit of {limit:.2%}."
     if needed is None:
         return f"{sentence} No number of images can show a share this close to the limit."
     others = ", and unseen images in proportion," if judged.is_excess else ""

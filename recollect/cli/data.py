@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from recollect import sources
-from recollect.cli.listings import SOURCE
+from recollect.cli.listings import SOURCE, ListingCommand
 from recollect.cli.printing import echo, plain_warnings
 from recollect.errors import InputError
-from recollect.images import Images
-from recollect.sources.base import Archive
-from recollect.sources.base import Progress as ReadProgress
-from recollect.sources.cache import cache_folder
-from recollect.sources.download import fetch, fetchable, is_fetched
-from recollect.sources.folder import SkippedFiles
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+    from recollect.images import Images
+    from recollect.sources.base import Archive
+    from recollect.sources.base import Progress as ReadProgress
 
 app = typer.Typer(no_args_is_help=True, help="Sets of images: list sources, download them, look at a set.")
 
@@ -31,7 +29,11 @@ Cache = Annotated[
 @app.command("list")
 def list_sources(cache: Cache = None) -> None:
     """List where images can come from, with an example of each, and what is downloaded already."""
-    for source in sources.SOURCES.values():
+    from recollect.sources import SOURCES
+    from recollect.sources.cache import cache_folder
+    from recollect.sources.download import is_fetched
+
+    for source in SOURCES.values():
         echo(f"{source.name:14} {source.summary}")
         echo(f"{'':14} for example: {source.example}")
         if source.archives:
@@ -41,15 +43,19 @@ def list_sources(cache: Cache = None) -> None:
     echo(f"\nDownloads are kept in {cache_folder(cache)} (change it with --cache or RECOLLECT_DATA).")
 
 
-@app.command("fetch")
+@app.command("fetch", cls=ListingCommand)
 def fetch_sets(
-    names: Annotated[list[str], typer.Argument(help=f"Which sets: {', '.join(fetchable())}.", metavar="NAME")],
+    names: Annotated[list[str], typer.Argument(help="Which sets: {fetchable_sources}.", metavar="NAME")],
     cache: Cache = None,
     mirror: Annotated[
         str | None, typer.Option(help="Address of a folder with the same files, if the official server is slow.")
     ] = None,
 ) -> None:
     """Download the official archives of a set and check them; a checked archive is not downloaded again."""
+    from rich.progress import DownloadColumn
+
+    from recollect.sources.download import fetch, fetchable
+
     for name in names:  # a misspelt last name must not cost the first download
         if name not in fetchable():
             raise InputError(f"There is nothing to fetch for {name!r}; there is: {', '.join(fetchable())}.")
@@ -76,7 +82,7 @@ def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) ->
 
 
 @app.command("split")
-def split(
+def split_set(
     train: Annotated[str, typer.Argument(help=SOURCE, metavar="TRAIN")],
     control: Annotated[
         str | None, typer.Argument(help="The control set. Default: TRAIN with part=control.", metavar="CONTROL")
@@ -84,9 +90,15 @@ def split(
     out: Annotated[Path | None, typer.Option(help="Write the record (ids and content hashes) to this file.")] = None,
 ) -> None:
     """Make a train and a control set, look for duplicates, and write a record that reproduces both."""
+    from rich.progress import MofNCompleteColumn
+
+    from recollect.duplicates import find_duplicates
+    from recollect.sources import split
+    from recollect.sources.folder import SkippedFiles
+
     with _bar(MofNCompleteColumn()) as bar, plain_warnings(SkippedFiles):
-        made = sources.split(train, control, progress=_progress(bar, "reading"))
-    duplicates = sources.find_duplicates(made.train, made.control)
+        made = split(train, control, progress=_progress(bar, "reading"))
+    duplicates = find_duplicates(made.train, made.control)
     for part, images in (("train", made.train), ("control", made.control)):
         echo(f"{part:8} {len(images)} images  sha256 {images.hash[:12]}  {images.name}")
     echo(str(duplicates))
@@ -98,8 +110,13 @@ def split(
 
 
 def _load(spec: str) -> Images:
+    from rich.progress import MofNCompleteColumn
+
+    from recollect.sources import load
+    from recollect.sources.folder import SkippedFiles
+
     with _bar(MofNCompleteColumn()) as bar, plain_warnings(SkippedFiles):
-        return sources.load(spec, progress=_progress(bar, "reading"))
+        return load(spec, progress=_progress(bar, "reading"))
 
 
 def _write(path: Path, record: dict[str, object]) -> None:
@@ -109,8 +126,11 @@ def _write(path: Path, record: dict[str, object]) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
-def _bar(amount: DownloadColumn | MofNCompleteColumn) -> Progress:
+def _bar(amount: ProgressColumn) -> Progress:
     """Make a progress bar on stderr, which shows only in a terminal and leaves nothing behind."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import traceback
 
-from recollect.devices.memory import is_out_of_memory
-from recollect.devices.precision import RAISED_BY_MODEL
-from recollect.errors import INTERRUPTION, InputError, Interrupted
+from recollect.errors import INTERRUPTION, RAISED_BY_MODEL, InputError, Interrupted
 
 UNFINISHED, USAGE_ERROR = 1, 2
 RESUMES = "Finished work is kept, and the same command resumes it."
@@ -21,14 +19,20 @@ def ending_of(error: BaseException) -> tuple[str, int]:
         return f"\nrecollect: {INTERRUPTION}", 128 + number
     if isinstance(error, InputError):
         return f"recollect: {error}", USAGE_ERROR
+    return _of_machine_or_model(error), UNFINISHED
+
+
+def _of_machine_or_model(error: BaseException) -> str:
+    from recollect.devices.memory import is_out_of_memory  # imports torch, which a user's mistake does not wait for
+
     if is_out_of_memory(error):
-        return f"recollect: the memory does not suffice ({_first_line(error)}). {_LESS} {RESUMES}", UNFINISHED
+        return f"recollect: the memory does not suffice ({_first_line(error)}). {_LESS} {RESUMES}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"recollect: the disk is full ({_first_line(error)}). {RESUMES}", UNFINISHED
+        return f"recollect: the disk is full ({_first_line(error)}). {RESUMES}"
     named = f"{type(error).__name__}: {_first_line(error)}"
     if RAISED_BY_MODEL in getattr(error, "__notes__", ()):
-        return f"recollect: the model raised {named}. {RESUMES} {DETAILS}", UNFINISHED
-    return f"recollect: an error that should not happen, {named}. {RESUMES} {DETAILS}", UNFINISHED
+        return f"recollect: the model raised {named}. {RESUMES} {DETAILS}"
+    return f"recollect: an error that should not happen, {named}. {RESUMES} {DETAILS}"
 
 
 def details_of(error: BaseException) -> str:

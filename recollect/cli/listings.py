@@ -55,12 +55,20 @@ def sources() -> str:
     return _items({source.example: source.summary for source in SOURCES.values()})
 
 
+def fetchable_sources() -> str:
+    """List the sources that can be downloaded."""
+    from recollect.sources.download import fetchable
+
+    return ", ".join(fetchable())
+
+
 LISTINGS: Mapping[str, Callable[[], str]] = {
     "{methods}": methods,
     "{degradations}": degradations,
     "{model_formats}": model_formats,
     "{networks}": networks,
     "{sources}": sources,
+    "{fetchable_sources}": fetchable_sources,
 }
 
 

@@ -13,7 +13,7 @@ import torch
 from recollect.degradation.base import Shape
 from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError, check_seed, is_number, is_whole
-from recollect.images import pil_values
+from recollect.pil_images import pil_values
 from recollect.registry import by_name
 
 _FILES = (".png", ".npy")

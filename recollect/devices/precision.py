@@ -12,10 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.module_mode import eval_mode
-from recollect.errors import InputError
+from recollect.errors import RAISED_BY_MODEL, InputError
 
 Precision = Literal["ieee", "tf32"]
-RAISED_BY_MODEL = "The model raised this error."
 
 
 def float32_switches() -> list[object]:

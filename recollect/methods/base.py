@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from torch import Tensor
@@ -83,7 +84,7 @@ class Method:
         self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
         """Stream all images through `begin` and `step`."""
-        return run(len(y), f, lambda rows: self.begin(f, y, truth, rows), lambda b: self.step(f, b), trace, progress)
+        return run(len(y), f, partial(self.begin, f, y, truth), partial(self.step, f), trace, progress)
 
     def begin(self, f: Runtime, y: Tensor, truth: Degradation | None, rows: slice) -> Active:
         """Make the state of these rows of y before the first step, on the device of f."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -51,7 +52,7 @@ class Iterate(Method):
                 batch = self.step(f, batch)
             return batch
 
-        return run(len(y), f, lambda rows: self.begin(f, y, truth, rows), steps, trace, progress)
+        return run(len(y), f, partial(self.begin, f, y, truth), steps, trace, progress)
 
     def step(self, f: Runtime, batch: Active) -> Active:
         """Apply f once; an image that has stopped stays as it is while others go on."""

@@ -1,19 +1,28 @@
 """Where images come from: a source address, `SOURCE[:PATH][?parameter=value&...]`, names each set."""
 
+from typing import TYPE_CHECKING
+
+from recollect.lazy_names import lazy_names
 from recollect.sources.base import SOURCES, Archive, Catalogue, Source
-from recollect.sources.duplicates import Duplicates, Pair, find_duplicates
-from recollect.sources.load import load
-from recollect.sources.splits import Split, reproduce, split
+
+if TYPE_CHECKING:
+    from recollect.sources.open_source import load
+    from recollect.sources.splits import Split, reproduce, split
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "open_source": ["load"],
+        "splits": ["Split", "reproduce", "split"],
+    },
+)
 
 __all__ = [
     "SOURCES",
     "Archive",
     "Catalogue",
-    "Duplicates",
-    "Pair",
     "Source",
     "Split",
-    "find_duplicates",
     "load",
     "reproduce",
     "split",

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from recollect.archives import check_safetensors, open_zip
 from recollect.errors import InputError
@@ -30,8 +27,8 @@ def list_images(path: Path, address: Address) -> Catalogue:
     return Catalogue(ids, lambda positions, progress: _read(values, path, positions, progress))
 
 
-def _load(path: Path, key: str | None) -> Any:
-    """Open a numpy array (of a .npy, left on disk until it is read) or a tensor."""
+def _load(path: Path, key: str | None) -> np.ndarray:
+    """Open an array; one of a .npy is left on disk until it is read."""
     loaders = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors}
     loader = loaders.get(path.suffix.lower())
     if loader is None:
@@ -62,15 +59,19 @@ def _npz(path: Path, key: str | None) -> np.ndarray:
             return np.lib.format.read_array(content, allow_pickle=False, max_header_size=10_000)
 
 
-def _safetensors(path: Path, key: str | None) -> Tensor:
+def _safetensors(path: Path, key: str | None) -> np.ndarray:
+    import torch
+
     try:
         from safetensors import safe_open
     except ImportError:
         raise InputError(f"Reading {path} needs safetensors: run pip install safetensors.") from None
     check_safetensors(path)
     with safe_open(path, framework="pt") as loaded:
-        tensor: Tensor = loaded.get_tensor(_pick(path, list(loaded.keys()), key))
-    return tensor
+        tensor = loaded.get_tensor(_pick(path, list(loaded.keys()), key))
+    if tensor.dtype == torch.bfloat16:  # which numpy has not
+        return tensor.float().numpy()
+    return tensor.numpy()
 
 
 def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
@@ -82,7 +83,7 @@ def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
     return key
 
 
-def _with_channels(values: Any, path: Path) -> Any:
+def _with_channels(values: np.ndarray, path: Path) -> np.ndarray:
     """Return N x C x H x W or N x H x W x C; grey images without a channel axis are given one."""
     if values.ndim == 3 and values.shape[0] not in (1, 3) and values.shape[2] not in (1, 3):
         return values[:, None]
@@ -94,27 +95,19 @@ def _with_channels(values: Any, path: Path) -> Any:
     return values
 
 
-def _read(values: Any, path: Path, positions: np.ndarray, progress: Progress) -> Tensor:
-    chosen = values[torch.from_numpy(positions)] if isinstance(values, Tensor) else _taken(values, positions, path)
-    if chosen.shape[1] not in (1, 3) and chosen.shape[3] in (1, 3):
-        chosen = chosen.permute(0, 3, 1, 2)
-    progress(len(positions), len(positions))
-    if chosen.dtype == torch.uint8:
-        if int(chosen.max()) == 1:  # zeros and ones would all but vanish as 0 to 255; all zeros are black either way
-            raise InputError(f"{path} holds 8-bit values of only 0 and 1; save them as float32 in [0, 1].")
-        return chosen
-    if not chosen.is_floating_point():
-        raise _wrong_kind(path, chosen.dtype)
-    return chosen.to(torch.float32)
-
-
-def _taken(values: np.ndarray, positions: np.ndarray, path: Path) -> Tensor:
-    """Return the chosen images as a tensor; torch takes this machine's byte order only, so floats are converted."""
+def _read(values: np.ndarray, path: Path, positions: np.ndarray, progress: Progress) -> np.ndarray:
     if values.dtype != np.uint8 and values.dtype.kind != "f":
         raise _wrong_kind(path, values.dtype)
-    kind = np.uint8 if values.dtype == np.uint8 else np.float32
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
-        return torch.from_numpy(np.asarray(values[positions]).astype(kind, copy=False))
+    chosen = np.asarray(values[positions])
+    if chosen.shape[1] not in (1, 3) and chosen.shape[3] in (1, 3):
+        chosen = np.moveaxis(chosen, -1, 1)
+    progress(len(positions), len(positions))
+    if chosen.dtype != np.uint8:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
+            return chosen.astype(np.float32)
+    if chosen.max() == 1:  # zeros and ones would all but vanish as 0 to 255; all zeros are black either way
+        raise InputError(f"{path} holds 8-bit values of only 0 and 1; save them as float32 in [0, 1].")
+    return chosen
 
 
 def _wrong_kind(path: Path, kind: object) -> InputError:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from torch import Tensor
 
 from recollect.registry import Registry
 from recollect.sources.address import Address
 
 Progress = Callable[[int, int], None]  # how many are done, of how many
-Read = Callable[[np.ndarray, Progress], Tensor]  # positions -> N x C x H x W, 8-bit or in [0, 1]
+Read = Callable[[np.ndarray, Progress], np.ndarray]  # positions -> N x C x H x W, 8-bit or in [0, 1]
 
 
 def quiet(_done: int, _total: int) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from recollect.errors import InputError
 from recollect.sources import safe_pickle
@@ -102,7 +100,7 @@ def _shape(values: object) -> str:
     return str(values.shape) if isinstance(values, np.ndarray) else type(values).__name__
 
 
-def _read(rows: list[np.ndarray], positions: np.ndarray, progress: Progress) -> Tensor:
+def _read(rows: list[np.ndarray], positions: np.ndarray, progress: Progress) -> np.ndarray:
     result = np.empty((len(positions), _VALUES), np.uint8)
     start = 0
     for batch in rows:
@@ -110,7 +108,7 @@ def _read(rows: list[np.ndarray], positions: np.ndarray, progress: Progress) -> 
         result[here] = batch[positions[here] - start]
         start += len(batch)
     progress(len(positions), len(positions))
-    return torch.from_numpy(result.reshape(-1, 3, 32, 32))
+    return result.reshape(-1, 3, 32, 32)
 
 
 SOURCE = Source(

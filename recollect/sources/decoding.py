@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.images import pil_values
 from recollect.limits import DECODED, DECODED_GROWTH, IMAGE_PIXELS
+from recollect.pil_images import pil_values
 from recollect.sources.base import Progress
 
 if TYPE_CHECKING:

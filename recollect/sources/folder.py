@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from recollect.errors import InputError
 from recollect.limits import IMAGES
@@ -93,24 +91,23 @@ def _readable(path: Path, names: list[str], size: int | None) -> list[str]:
     return [name for number, name in enumerate(names) if number not in failures]
 
 
-def _read(path: Path, names: list[str], size: int | None, progress: Progress) -> Tensor:
+def _read(path: Path, names: list[str], size: int | None, progress: Progress) -> np.ndarray:
     """Decode on threads into one array, whose size comes from the first file."""
     first, meter = _first_shape(path, names, size), Meter()
     check_set((len(names), 3, *first), str(path))
-    result = torch.empty((len(names), 3, *first), dtype=torch.uint8)
-    into = result.numpy()
+    result = np.empty((len(names), 3, *first), np.uint8)
     shapes: list[tuple[int, ...]] = [()] * len(names)
 
     def one(number: int) -> None:
         values = _pixels(path, names[number], size, meter)
         shapes[number] = values.shape
         if values.shape[1:] == first:
-            into[number] = values  # a grey image fills all three channels
+            result[number] = values  # a grey image fills all three channels
 
     refuse(in_parallel(one, len(names), progress), len(names), _ADVICE)
     _check_sizes(names, shapes)
     grey = all(shape[0] == 1 for shape in shapes)
-    return result[:, :1].clone() if grey else result
+    return result[:, :1].copy() if grey else result
 
 
 def _first_shape(path: Path, names: list[str], size: int | None) -> tuple[int, int]:

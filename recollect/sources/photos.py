@@ -14,8 +14,6 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from recollect.errors import InputError
 from recollect.sources.address import Address
@@ -150,12 +148,12 @@ def photograph(name: str) -> np.ndarray:
     return decode(file, name)
 
 
-def _read(crops: list[Crop], size: int, progress: Progress) -> Tensor:
+def _read(crops: list[Crop], size: int, progress: Progress) -> np.ndarray:
     result = np.empty((len(crops), 3, size, size), np.uint8)
     for row, crop in enumerate(crops):
         result[row] = crop.values
     progress(len(crops), len(crops))
-    return torch.from_numpy(result)
+    return result
 
 
 SOURCE = Source(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.images import Images
 from recollect.sources.address import Address, parse
 from recollect.sources.base import SOURCES, Progress
-from recollect.sources.load import load, location_of, open_catalogue, read
+from recollect.sources.open_source import load, location_of, open_catalogue, read
+
+if TYPE_CHECKING:
+    from recollect.images import Images
 
 _PARTS = ("train", "control")
 

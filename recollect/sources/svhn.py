@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from recollect.errors import InputError
 from recollect.sources.address import Address
@@ -92,10 +90,10 @@ def _photos(path: Path, crops: int) -> list[int] | None:
     return photos
 
 
-def _read(values: np.ndarray, crops: np.ndarray, progress: Progress) -> Tensor:
+def _read(values: np.ndarray, crops: np.ndarray, progress: Progress) -> np.ndarray:
     chosen = np.ascontiguousarray(values[..., crops].transpose(3, 2, 0, 1))
     progress(len(crops), len(crops))
-    return torch.from_numpy(chosen)
+    return chosen
 
 
 SOURCE = Source(

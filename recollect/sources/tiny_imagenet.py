@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from recollect.archives import BrokenZip, open_zip
 from recollect.errors import InputError
@@ -68,7 +66,7 @@ def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path} is not a readable zip file ({error}); fetch it again.") from None
 
 
-def _read(path: Path, names: list[str], positions: np.ndarray, progress: Progress) -> Tensor:
+def _read(path: Path, names: list[str], positions: np.ndarray, progress: Progress) -> np.ndarray:
     if path.is_dir():
         return _decode(lambda name: path / name, path, names, positions, progress)
     with _zip(path) as archive:
@@ -88,10 +86,9 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _decode(
     content: Callable[[str], bytes | Path], path: Path, names: list[str], positions: np.ndarray, progress: Progress
-) -> Tensor:
+) -> np.ndarray:
     """Decode on threads straight into the result, in file order, so that memory holds little but the result."""
-    result = torch.empty((len(positions), 3, SIDE, SIDE), dtype=torch.uint8)
-    into = result.numpy()
+    result = np.empty((len(positions), 3, SIDE, SIDE), np.uint8)
     order = np.argsort(positions)
 
     def one(number: int) -> None:
@@ -100,7 +97,7 @@ def _decode(
         values = decode(content(name), name, ("JPEG",))
         if values.shape[1:] != (SIDE, SIDE):
             raise InputError(f"{name} is {values.shape[2]}x{values.shape[1]}; Tiny ImageNet has {SIDE}x{SIDE}.")
-        into[row] = values  # a grey image fills all three channels
+        result[row] = values  # a grey image fills all three channels
 
     refuse(in_parallel(one, len(positions), progress), len(positions), f"{path} is damaged: fetch it again.")
     return result

@@ -1,4 +1,4 @@
-"""Output that cannot be written ends in one sentence, and a reader that leaves ends it quietly."""
+"""The start and the end of a command: what it imports, and output that cannot be written."""
 
 import os
 import subprocess
@@ -37,3 +37,16 @@ def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
     os.close(read)
     assert end_with(write, "data") == (1, "")
     os.close(write)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["--help"], 0), (["data", "list"], 0), (["audit", "--nothing"], 2), (["data", "fetch", "nothing"], 2)],
+)
+def test_commands_that_need_no_torch_do_not_wait_for_it(arguments: list[str], code: int) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "recollect", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time")}
+    assert done.returncode == code
+    assert "recollect.cli.app" in imported
+    assert not imported & {"torch", "scipy", "pandas", "matplotlib", "skimage", "PIL"}

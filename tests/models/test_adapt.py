@@ -119,7 +119,7 @@ def test_an_adapted_model_recovers() -> None:
 
 @pytest.mark.gpu
 def test_a_model_that_works_on_normalized_images_is_captured(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", logger="recollect.recovery")
+    caplog.set_level("INFO", logger="recollect.accelerate")
     model = open_model(tiny().cuda(), mean=(0.1, 0.2, 0.3), std=(0.5, 0.5, 0.25))
     Blind(limit=2)(model, images().cuda())
     assert "without a CUDA graph" not in caplog.text

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recollect.duplicates import find_duplicates
 from recollect.errors import InputError
-from recollect.sources import find_duplicates, load, photos, split
+from recollect.sources import load, photos, split
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue
 from tests.sources.conftest import eight_bit

@@ -2,7 +2,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,7 @@ from recollect.sources.selection import draw, seeded_keys
 
 def catalogue(labels: list[str] | None, count: int = 0, **others: object) -> Catalogue:
     ids = [f"image-{i}" for i in range(len(labels) if labels else count)]
-    return Catalogue(ids, lambda positions, progress: torch.zeros(1), labels, **others)  # type: ignore[arg-type]
+    return Catalogue(ids, lambda positions, progress: np.zeros(1), labels, **others)  # type: ignore[arg-type]
 
 
 def drawn(listed: Catalogue, **asked: object) -> list[int]:
@@ -71,7 +70,7 @@ def test_draw_does_not_depend_on_the_order_of_files() -> None:
     ids = [f"file-{i}" for i in range(50)]
     chosen = []
     for order in (ids, ids[::-1]):
-        listed = Catalogue(order, lambda positions, progress: torch.zeros(1))
+        listed = Catalogue(order, lambda positions, progress: np.zeros(1))
         chosen.append([order[p] for p in drawn(listed, count=10)])
     assert chosen[0] == chosen[1]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from recollect.paper.cells import Cell
 from recollect.paper.store import Store
 from recollect.records import Record
-from recollect.scoring import threshold_grid
+from recollect.scoring import Z_95, threshold_grid
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ def rate_below(threshold: float) -> Statistic:
 
 
 def mean_psnr(record: Record) -> tuple[float, float, float]:
-    """Measure the mean PSNR over the images, with 1.96 standard errors."""
+    """Measure the mean PSNR over the images, with its 95% interval."""
     values = record.score.psnr
     mean, margin = float(values.mean()), 0.0
     if len(values) > 1:
-        margin = 1.96 * float(values.std()) / math.sqrt(len(values))
+        margin = Z_95 * float(values.std()) / math.sqrt(len(values))
     return mean, mean - margin, mean + margin
 
 

@@ -7,10 +7,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recollect import duplicates
+from recollect.duplicates import NEAR, Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.sources import duplicates, find_duplicates, load
-from recollect.sources.duplicates import NEAR, Duplicates
+from recollect.sources import load
 from tests.sources.conftest import eight_bit
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from recollect.errors import InputError
-from recollect.images import Images
 from recollect.names import printable
 from recollect.sources.address import Address, parse
 from recollect.sources.base import SOURCES, Catalogue, Progress, quiet
 from recollect.sources.cache import cache_folder
 from recollect.sources.resize import to_squares
 from recollect.sources.selection import draw
+
+if TYPE_CHECKING:
+    from recollect.images import Images
 
 
 def load(text: str | Path, *, progress: Progress | None = None) -> Images:
@@ -50,14 +52,17 @@ def location_of(address: Address) -> Path:
 
 def read(catalogue: Catalogue, positions: np.ndarray, address: Address, progress: Progress | None = None) -> Images:
     """Read the images at these positions; 8-bit ones stay 8-bit."""
+    from recollect.images import Images, tensor_of  # imports torch, which listing the sources does not wait for
+
     values = catalogue.read(positions, progress or quiet)
     size, name = address.size, printable(str(address))
     ids = [printable(catalogue.ids[position]) for position in positions]
     try:
         if size is not None and tuple(values.shape[2:]) != (size, size):
-            values = torch.from_numpy(to_squares(values.numpy(), size))
-        if values.dtype == torch.uint8:
-            return Images.from_uint8(values, ids, name)
-        return Images(values, ids, name)
+            values = to_squares(values, size)
+        pixels = tensor_of(values)
+        if values.dtype == np.uint8:
+            return Images.from_uint8(pixels, ids, name)
+        return Images(pixels, ids, name)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None

@@ -9,7 +9,7 @@ import pytest
 from recollect.errors import InputError
 from recollect.sources import SOURCES, load
 from recollect.sources.address import parse
-from recollect.sources.load import open_catalogue
+from recollect.sources.open_source import open_catalogue
 from tests.sources.conftest import kept_as_bytes
 
 Tiny = Callable[..., Path]
@@ -71,10 +71,11 @@ import sys
 for name in ("scipy", "skimage", "pooch", "requests", "tqdm", "rich", "typer", "safetensors", "pandas"):
     sys.modules[name] = None
 import recollect.sources as sources
+from recollect.duplicates import find_duplicates
 from recollect.errors import InputError
 assert "PIL" not in sys.modules
 split = sources.split({f"tiny-imagenet:{tiny()}?per-class=2"!r})
-sources.find_duplicates(split.train, split.control)
+find_duplicates(split.train, split.control)
 sources.load({f"cifar10:{cifar[0]}"!r}), sources.load({str(tmp_path / "a.npy")!r})
 try:
     sources.load("photos")
