@@ -23,9 +23,9 @@ def ending_of(error: BaseException) -> tuple[str, int]:
 
 
 def _of_machine_or_model(error: BaseException) -> str:
-    from recollect.devices.memory import is_out_of_memory  # imports torch, which a user's mistake does not wait for
-
-    if is_out_of_memory(error):
+    if isinstance(error, ImportError):  # a broken installation, or a limit of memory
+        return f"recollect: it cannot be loaded: {_first_line(error)}."
+    if _is_out_of_memory(error):
         return f"recollect: the memory does not suffice ({_first_line(error)}). {_LESS} {RESUMES}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"recollect: the disk is full ({_first_line(error)}). {RESUMES}"
@@ -40,6 +40,16 @@ def details_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Say whether memory could not be allocated; torch's own error is known by its name, so torch is not imported."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _ALLOCATION_FAILED)
+
+
+_ALLOCATION_FAILED = ("can't allocate memory", "not enough memory", "bad_alloc", "can't start new thread")
 _LESS = "Give fewer or smaller images (?count=N, ?size=N), or a machine with more memory."
 
 

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
-
-_ALLOCATION_FAILED = ("can't allocate memory", "not enough memory", "bad_alloc", "can't start new thread")
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Say whether an error means that memory could not be allocated; PyTorch on a CPU has no kind of its own for it."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _ALLOCATION_FAILED)
 
 
 def free_memory(device: torch.device) -> int:
