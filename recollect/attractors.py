@@ -173,7 +173,7 @@ def _iterative_test(jacobian: Jacobian, tolerance: float, seed: int) -> Proximal
     shift = 1 + size / np.sqrt(len(probes))  # above every eigenvalue's magnitude: the Frobenius norm bounds them
 
     def shifted(v: np.ndarray) -> np.ndarray:
-        """The symmetric part plus shift times v: no eigenvalue near 0, where Lanczos' relative tolerance never ends."""
+        """Apply the symmetric part plus shift: near 0, Lanczos' relative tolerance would never be met."""
         return (jacobian.times(v) + jacobian.transposed_times(v)) / 2 + shift * v.ravel()
 
     operator = LinearOperator((jacobian.size,) * 2, matvec=shifted, dtype=np.float64)

@@ -83,7 +83,7 @@ def _largest(settings: Any) -> float:
 
 
 def load_checkpoint_about(path: str | Path) -> dict[str, Any]:
-    """What is known about a checkpoint; the whole file is read, so that a damaged one is refused."""
+    """Describe a checkpoint; the whole file is read, so that a damaged one is refused."""
     _, metadata = read_tensors(path)
     return _about(path, metadata)
 
@@ -177,7 +177,7 @@ def _stamp(path: str | Path) -> tuple[int, int, int]:
 
 
 def _about(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
-    """The metadata of one of our checkpoints, the network's settings included."""
+    """Read the metadata of one of our checkpoints, with the network's settings."""
     if metadata.get("format") != FORMAT:
         raise InputError(f"{path} is a safetensors file, but not one of recollect's checkpoints.")
     try:

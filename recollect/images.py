@@ -30,7 +30,7 @@ class Images:
 
     @classmethod
     def from_uint8(cls, values: Tensor, ids: Iterable[object] = (), name: str = "images") -> Images:
-        """Images from 8-bit values in 0..255, said to be so by the caller; they are kept as bytes."""
+        """Make images of 8-bit values in 0..255; they are kept as bytes."""
         _check_shape(values)
         if values.dtype != torch.uint8:
             raise InputError(f"from_uint8 takes 8-bit values, got {values.dtype}.")
@@ -72,7 +72,7 @@ class Images:
         return len(self._stored)
 
     def __getitem__(self, index: Any) -> Images:
-        """The images at a position, a slice, a list of positions or a boolean mask; still Images."""
+        """Select images by a position, a slice, a list of positions or a boolean mask; the result is Images."""
         positions = np.atleast_1d(np.arange(len(self))[index])
         selected = object.__new__(Images)
         forward = isinstance(index, slice) and (index.step or 1) > 0  # a view of the pixels, not a copy
@@ -166,7 +166,7 @@ def _tensor_of(data: Any) -> Tensor:
 
 
 def _stacked(data: Any) -> Tensor:
-    """A sequence of single images, one after another."""
+    """Stack a sequence of single images."""
     if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, Mapping):
         raise InputError(
             f"Cannot make images of {type(data).__name__}: give an array, a tensor, a Dataset or a list of images."
@@ -182,7 +182,7 @@ def _stacked(data: Any) -> Tensor:
 
 
 def _single(item: Any, position: int) -> Tensor:
-    """One image as C x H x W. PIL images have a defined range, so they alone are scaled."""
+    """Make one image C x H x W. PIL images have a defined range, so they alone are scaled."""
     if isinstance(item, (tuple, list)) and len(item) > 0 and not np.isscalar(item[0]):
         item = item[0]  # a Dataset's (image, label)
     if hasattr(item, "getbands"):  # a PIL image, without importing PIL
@@ -205,7 +205,7 @@ def _read_picture(image: Any, position: int) -> np.ndarray:
 
 
 def _channels_first(array: np.ndarray) -> Tensor:
-    """As a tensor, with trailing channels moved to the front (arrays and files mostly store them last)."""
+    """Make a tensor with trailing channels moved to the front (arrays and files mostly store them last)."""
     if array.ndim == 2:  # one grey image
         array = array[None]
     if array.ndim >= 3 and array.shape[-1] in (1, 3) and array.shape[-3] not in (1, 3):

@@ -21,7 +21,7 @@ class PerImage:
         return len(next(iter(self._rows().values())))
 
     def __getitem__(self, index: Any) -> Self:
-        """Some of the images; a single position gives one image, still a batch."""
+        """Select images; a single position gives a batch of one."""
         index = [int(index)] if isinstance(index, Integral) else index
         return self._map(lambda rows: rows[index])
 
@@ -52,7 +52,7 @@ class PerImage:
             rows.put(index, new) if isinstance(rows, PerImage) else rows.index_copy_(0, index, new)
 
     def record_stream(self, stream: torch.cuda.Stream) -> None:
-        """The memory of these images is used by another stream too."""
+        """Tell the allocator that another stream uses the memory of these images too."""
         for rows in self._rows().values():
             rows.record_stream(stream)
 

@@ -10,7 +10,7 @@ from recollect.errors import InputError
 
 
 def pil_values(image: Any) -> np.ndarray:
-    """The 8-bit values of a PIL image, H x W (grey) or H x W x 3; what cannot be read exactly is refused."""
+    """Read the 8-bit values of a PIL image, H x W (grey) or H x W x 3; refuse what cannot be read exactly."""
     if image.mode[0] in "IF":
         raise InputError(f"An image of mode {image.mode} has more than 8 bits a value; convert it to 8 bits first.")
     if image.mode == "LAB":

@@ -54,7 +54,7 @@ class Excess:
 
 
 def excess(rate: Rate, over: Rate) -> Excess:
-    """The difference of two independent rates."""
+    """Compute the difference of two independent rates."""
     (low, high), (over_low, over_high) = rate.interval, over.interval
     difference = rate.value - over.value
     down = math.hypot(rate.value - low, over_high - over.value)
@@ -95,13 +95,13 @@ class Score:
         return self.rate(APPROXIMATE)
 
     def rate(self, threshold: float) -> Rate:
-        """The share of images whose MSE is below the threshold."""
+        """Compute the share of images whose MSE is below the threshold."""
         if not is_number(threshold):
             raise InputError(f"A threshold is a mean square error, such as 1e-7; got {threshold!r}.")
         return Rate(int((self.mse < threshold).sum()), len(self.mse))
 
     def rates(self, thresholds: Sequence[float] | None = None) -> list[Rate]:
-        """The rate as a function of the threshold, by default from 1e-3 down to 1e-7."""
+        """Compute the rate as a function of the threshold, by default from 1e-3 down to 1e-7."""
         return [self.rate(t) for t in (thresholds if thresholds is not None else threshold_grid())]
 
 
@@ -131,7 +131,7 @@ def threshold_grid(low: float = 1e-7, high: float = 1e-3, per_decade: int = 10) 
 
 
 def wilson(count: int, total: int, z: float = Z_95) -> tuple[float, float]:
-    """The Wilson score interval of a proportion, 95% by default."""
+    """Compute the Wilson score interval of a proportion, 95% by default."""
     if total < 1 or not 0 <= count <= total:
         raise InputError(f"A rate is a count out of a total of at least one, got {count} of {total}.")
     share = count / total

@@ -23,7 +23,7 @@ EPILOG = (
 
 @app.callback()
 def group() -> None:
-    """A callback keeps `train` a command of its own while it is the only one."""
+    """Keep `train` a command of its own while it is the only one."""
 
 
 @app.command("train", epilog=EPILOG)

@@ -122,7 +122,7 @@ class Runtime:
         return any(isinstance(m, nn.Conv2d) for m in self._modules)
 
     def _find_accelerator(self, images: int) -> Accelerator | None:
-        """The one place where `accelerate` is imported; without that folder recovery is slower and otherwise equal."""
+        """Import `accelerate`, here alone; without that folder recovery is slower and otherwise equal."""
         if find_spec("recollect.accelerate") is None:
             return None
         from recollect.accelerate import Accelerator
@@ -134,7 +134,7 @@ class Runtime:
         return self._accelerator.watching() if self._accelerator else nullcontext()
 
     def _settle_kernels(self) -> None:
-        """Kernels are for networks that give the same with them, but for rounding."""
+        """Drop the kernels unless the network gives the same with them, but for rounding."""
         assert self._accelerator is not None
         if self.probe is None or not self._accelerator.agrees(
             self._measured_call, self.probe.images, self.probe.outputs
@@ -154,7 +154,7 @@ class Runtime:
         return outputs
 
     def _choose_chunk(self, y: Tensor) -> int:
-        """As many images as surely fit, from the free memory and what one image is seen to need."""
+        """Choose how many images surely fit, from the free memory and what one image needs."""
         image = y[0].numel() * y.element_size()
         if self.device.type != "cuda":
             needed = 512 * image  # activations cannot be measured on a CPU: a U-Net of 64 channels takes about 100
@@ -185,7 +185,7 @@ def prepare(f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool = Tr
 
 
 def arithmetic_of(f: Autoencoder, images: Tensor) -> str:
-    """How a recovery of many images like these computes the layers of f, for records."""
+    """Say how a recovery of many images like these computes the layers of f, for records."""
     images = images[:ARITHMETIC_IMAGES]
     with prepare(f, images, 1) as runtime:
         return runtime.arithmetic
@@ -193,7 +193,7 @@ def arithmetic_of(f: Autoencoder, images: Tensor) -> str:
 
 @contextmanager
 def without_acceleration() -> Iterator[None]:
-    """Recoveries of this thread take the plain path: PyTorch's own kernels and the loop of Algorithm 1."""
+    """Let recoveries of this thread take the plain path: PyTorch's own kernels and the loop of Algorithm 1."""
     before = _accelerated.set(False)
     try:
         yield
@@ -202,7 +202,7 @@ def without_acceleration() -> Iterator[None]:
 
 
 def is_wanted() -> bool:
-    """Whether this thread and the environment want acceleration."""
+    """Say whether this thread and the environment want acceleration."""
     setting = os.environ.get(VARIABLE, "")
     if setting not in ("", "off"):
         raise InputError(f"The environment variable {VARIABLE} is 'off' or not set; it is {setting!r}.")

@@ -54,7 +54,7 @@ class Biharmonic(Method):
 
 
 def _unused(x: Tensor) -> Tensor:
-    """The network of a method that calls none."""
+    """Stand in for the network of a method that calls none."""
     return x
 
 

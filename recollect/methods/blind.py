@@ -88,12 +88,16 @@ class Blind(Method):
         return replace(batch, stop=torch.where(finite, stop, Stop.DIVERGED), seen=seen)
 
     def _why_stop(self, batch: BlindBatch, fingerprint: Tensor) -> tuple[Tensor, Tensor]:
-        """An estimate equal to the last repeats for ever: converged. One equal to an earlier one: a cycle ..."""
+        """Say which images have converged, cycle or reached the limit.
+
+        An estimate equal to the last one repeats for ever: converged. One equal to an earlier one is a cycle, unless
+        the paper's rule is about to end the image.
+        """
         rounds = batch.rounds[:, None]
         earlier = torch.arange(batch.seen.shape[1], device=rounds.device) < rounds
         before = (batch.seen == fingerprint[:, None]) & earlier
         unchanged = before.gather(1, rounds - 1)[:, 0]
         stop = torch.where(batch.rounds >= batch.limit, Stop.LIMIT, Stop.RUNNING)
-        stop = torch.where(before.any(1) & (batch.calm == 0), Stop.CYCLE, stop)  # ... unless the paper's rule ends it
+        stop = torch.where(before.any(1) & (batch.calm == 0), Stop.CYCLE, stop)
         stop = torch.where(unchanged | (batch.calm >= CALM_ROUNDS), Stop.CONVERGED, stop)
         return stop, batch.seen.scatter(1, rounds, fingerprint[:, None])

@@ -71,10 +71,14 @@ def ddnm(
 
 
 def time_steps(length: int, steps: int, spacing: str = "even") -> list[int]:
-    """`steps` of the `length` time steps that the prior was trained on, the noisiest first: evenly spaced, or closer
-    together the less noise is left (and fewer, where two would be one)."""
-    even = [length * i // steps for i in range(steps)]
-    return sorted({round(t**2 / max(1, even[-1])) for t in even} if spacing == "quadratic" else even, reverse=True)
+    """Choose time steps of a prior that was trained on `length`, the noisiest first.
+
+    They are evenly spaced, or quadratically: closer together the less noise is left, and fewer where two coincide.
+    """
+    chosen = [length * i // steps for i in range(steps)]
+    if spacing == "quadratic":
+        chosen = list({round(t**2 / max(1, chosen[-1])) for t in chosen})
+    return sorted(chosen, reverse=True)
 
 
 def _normal(draws: Sequence[np.random.Generator], shape: Sequence[int], like: Tensor) -> Tensor:

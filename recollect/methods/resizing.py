@@ -26,7 +26,7 @@ class Resizing:
 
 
 def area_means(small: int, large: int) -> Tensor:
-    """The small x large matrix whose row i averages the i-th of `small` equal stretches of `large` pixels."""
+    """Make the small x large matrix whose row i averages the i-th of `small` equal stretches of `large` pixels."""
     edges = torch.arange(small + 1, dtype=torch.float64) * (large / small)
     pixels = torch.arange(large, dtype=torch.float64)
     overlap = torch.minimum(edges[1:, None], pixels + 1) - torch.maximum(edges[:-1, None], pixels)

@@ -12,7 +12,7 @@ class Refused(Exception):
 
 
 def needs_pickle(path: Path, why: str) -> InputError:
-    """A file that only full unpickling can read, which would run whatever code the file holds."""
+    """Refuse a file that only full unpickling can read, which would run whatever code the file holds."""
     new = path.with_suffix(".safetensors").name
     return InputError(
         f"{path} is refused: {why}. Reading it needs pickle, which runs code that the file names; none of it was run. "
@@ -35,5 +35,5 @@ def weights_alone(path: Path) -> InputError:
 
 
 def unsafe_program(path: Path, why: str, way_round: str) -> InputError:
-    """A program file that could do more than compute."""
+    """Refuse a program file that could do more than compute."""
     return InputError(f"{path} is refused: {why}. Nothing of it was run. {way_round}")

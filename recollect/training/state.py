@@ -108,7 +108,7 @@ class RunState:
 
 
 def _monitor_for(recipe: Recipe, images: Tensor) -> Monitor:
-    """A run with short annealing has less patience: half of its length without progress is enough to intervene."""
+    """Set the patience: half the length of an annealing without progress is enough to intervene."""
     constant_loss = float((images - images.mean(0)).double().square().mean())
     if recipe.anneal_steps is None:
         return Monitor(constant_loss, PATIENCE, COLLAPSED)
