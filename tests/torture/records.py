@@ -18,7 +18,7 @@ from tests.torture.trial import Trial
 VALUES: tuple[Any, ...] = (None, -1, 0, 10**30, 1e-300, "", "x" * 1000, [], {}, True, "NaN", float("nan"))
 MOST_EDITS = 3
 NETWORKS = "*.safetensors"  # of a training: its checkpoints and its state
-NEVER_READ = ("log.txt", "loss.csv")  # for people: a finished training is not written again
+NEVER_READ = ("log.txt", "loss.csv", "loss.svg")  # for people: a finished training is not written again
 
 
 def run(trial: Trial) -> list[Outcome]:

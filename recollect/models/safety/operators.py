@@ -2,8 +2,9 @@
 
 This list is closed. An operator that is absent is refused, also one that a later torch adds. Absent on purpose:
 operators that name a file (`save`, `from_file`), other namespaces (`quantized`, `symm_mem`, custom libraries),
-threads and remote calls (`fork`, `wait`, `rpc_*`), printing, random seeds, and operators that reinterpret storage
-without a bounds check (`set_`, `resize_`, `_reshape_alias`).
+threads and remote calls (`fork`, `wait`, `rpc_*`), printing, random seeds, operators that reinterpret storage
+without a bounds check (`set_`, `resize_`, `_reshape_alias`), and slow ones that torch computes from literals when it
+loads a model (`factorial`, `find`, `replace`).
 """
 
 from __future__ import annotations
@@ -114,10 +115,10 @@ TENSOR_OPERATORS = _names(
 LANGUAGE_OPERATORS = _names(
     """
     Bool Complex ComplexImplicit Delete Float FloatImplicit Int IntImplicit ScalarImplicit Size append as_tensor
-    broadcast_shapes clear count degrees device dict divmod endswith extend fabs factorial find floordiv format get
+    broadcast_shapes clear degrees device dict divmod endswith extend fabs floordiv format get
     get_autocast_dtype get_device has_torch_function insert is_autocast_cpu_enabled is_autocast_enabled
     is_grad_enabled is_scripting isdigit items join keys len list lower lstrip mathremainder modf ord percentFormat
-    pop popitem radians remove replace reverse rstrip set_grad_enabled setdefault sorted splitlines startswith str
+    pop popitem radians remove reverse rstrip set_grad_enabled setdefault sorted splitlines startswith str
     strip tensor update upper values warn __contains__ __derive_index __getitem__ __interpolate __is__ __isnot__
     __not__ __range_length __round_to_zero_floordiv __upsample __upsample_bilinear __upsample_nearest
     _get_tracing_state _infer_size _list_to_tensor _set_item _size_if_not_equal _tensor_to_list _unwrap_optional
@@ -130,7 +131,7 @@ PRIMITIVES = _names(
     """
     ImplicitTensorToNum NumToTensor RaiseException abs data device dtype index is_cpu is_cuda is_ipu is_maia is_meta
     is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu itemsize layout
-    max min nbytes rangelist requires_grad type unchecked_cast unchecked_unwrap_optional
+    max min nbytes rangelist requires_grad type unchecked_unwrap_optional
     """
 )
 

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from recollect.models.refusals import Refused
 from recollect.models.safety.operators import PRIMITIVES, SCRIPT_OPERATORS
+from recollect.models.safety.torchscript_text import check_texts, longest_text
 
 PLAIN_SOURCE = re.compile(r"[\n\x20-\x7e]*")
 PLAIN_TEXT = re.compile(r"[\n\x20-\x5b\x5d-\x7e]*")  # no backslash, no control character but the line break
@@ -33,6 +34,7 @@ RESERVED = {*NAMESPACES, *FORMS_WITH_TYPES, "getattr", "print", "fork", "awaitab
 NUMBERS = {"inf", "nan", "infj", "nanj"}
 TYPES = {"Tensor", "int", "float", "complex", "bool", "str", "number", "NoneType", "Device", "Any", "List", "Dict"}
 TYPES |= {"Tuple", "Optional", "Union", "Final"}
+DEEPEST_TYPE = 12  # types inside types: torch's time to compile one doubles with each
 
 
 @dataclass
@@ -42,6 +44,15 @@ class Definitions:
     names: set[str] = field(default_factory=set)  # classes, functions and members of enums, with their modules
     fields: set[str] = field(default_factory=lambda: {"name", "value"})  # of an enum; classes add theirs
     methods: set[str] = field(default_factory=lambda: {"tolist"})  # of a tensor; classes add theirs
+    field_types: dict[tuple[str, str], ast.expr] = field(default_factory=dict)  # by class and field
+    longest_text: int = 0  # that a field or constant may hold
+
+    def holds_class(self, owner: str, name: str, made: str) -> bool:
+        """Say whether a field of a class is declared to hold objects of the class `made`, and of no other."""
+        declared = self.field_types.get((owner, name))
+        if isinstance(declared, ast.Subscript) and _dotted(declared.value) == "Optional":
+            declared = declared.slice
+        return declared is not None and _dotted(declared) == made
 
 
 def parse_source(content: bytes, name: str) -> ast.Module:
@@ -70,11 +81,13 @@ def _is_old_header(statement: ast.stmt) -> bool:
 
 def collect_definitions(trees: dict[str, ast.Module]) -> Definitions:
     """Collect the names that sources define, by the module that each source is."""
-    definitions = Definitions()
+    definitions = Definitions(longest_text=max(map(longest_text, trees.values()), default=0))
     for module, tree in trees.items():
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-                definitions.names.add(f"{module}.{statement.name}")
+                name = f"{module}.{statement.name}"
+                _require(name not in definitions.names, statement, "defines twice")
+                definitions.names.add(name)
             if isinstance(statement, ast.ClassDef):
                 _collect_members(statement, f"{module}.{statement.name}", definitions)
     return definitions
@@ -86,27 +99,38 @@ def _collect_members(node: ast.ClassDef, name: str, definitions: Definitions) ->
             definitions.methods.add(statement.name)
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             definitions.fields.add(statement.target.id)
+            _declare(name, statement.target.id, statement.annotation, definitions)
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             definitions.names.add(f"{name}.{statement.targets[0].id}")  # a member of an enum
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+            _declare(name, _text(statement.targets[0].slice), statement.value, definitions)
+
+
+def _declare(owner: str, name: str, declared: ast.expr, definitions: Definitions) -> None:
+    """Note the type of a field; two types for one field would leave open which of them torch takes."""
+    _require((owner, name) not in definitions.field_types, declared, "declares a field twice, as")
+    definitions.field_types[owner, name] = declared
 
 
 def rewrite_source(tree: ast.Module, definitions: Definitions, name: str) -> bytes:
     """Check a source and write it anew."""
     try:
         SourceCheck(definitions).visit(tree)
+        check_texts(tree, definitions.longest_text)
         return ast.unparse(tree).encode("ascii") + b"\n"
     except RecursionError:
         raise Refused(f"its code in {name} is nested too deeply") from None
 
 
-def check_type(node: ast.AST, definitions: Definitions) -> None:
-    """Refuse a type that is neither plain nor defined in the archive."""
+def check_type(node: ast.AST, definitions: Definitions, depth: int = 0) -> None:
+    """Refuse a type that is neither plain nor defined in the archive, and one that is nested deeply."""
+    _require(depth <= DEEPEST_TYPE, node, "uses the deeply nested type")
     if isinstance(node, ast.Tuple):
         for element in node.elts:
-            check_type(element, definitions)
+            check_type(element, definitions, depth)
     elif isinstance(node, ast.Subscript):
-        check_type(node.value, definitions)
-        check_type(node.slice, definitions)
+        check_type(node.value, definitions, depth)
+        check_type(node.slice, definitions, depth + 1)
     elif isinstance(node, ast.Attribute):
         _require(_dotted(node) in definitions.names, node, "uses the type")
     elif isinstance(node, ast.Name):
@@ -340,6 +364,8 @@ class SourceCheck(ast.NodeVisitor):
 
     def _visit_form(self, node: ast.Call, place: int) -> None:
         _require(len(node.args) > place and not node.keywords, node, "calls")
+        if _dotted(node.func) == "unchecked_cast":  # torch reads fields of an object by its supposed class
+            _require(not _names_class(node.args[place]), node, "takes a value for an object of a class by")
         self._type(node.args[place])
         self._visit_all([argument for index, argument in enumerate(node.args) if index != place])
 
@@ -356,6 +382,10 @@ def is_operator(name: str) -> bool:
         if name.startswith(prefix) and name.removeprefix(prefix) in operators:
             return True
     return False
+
+
+def _names_class(annotation: ast.AST) -> bool:
+    return any(isinstance(part, ast.Attribute) for part in ast.walk(annotation))
 
 
 def _dotted(node: ast.AST) -> str:

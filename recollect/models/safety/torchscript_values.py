@@ -46,6 +46,8 @@ class Held:
 
     parts: tuple[Any, ...]
     depth: int
+    made: str = ""  # the class of an object
+    has_objects: bool = False  # among the parts, at any depth
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,13 @@ class Steps:
             "BINGET": lambda key: self.stack.append(self.memo[key]),
             "LONG_BINGET": lambda key: self.stack.append(self.memo[key]),
             "PROTO": self._protocol,
-            "STOP": lambda _: None,
+            "STOP": self._end,
         }
 
     def follow(self, operation: str, argument: Any, count: int) -> None:
         """Follow one step."""
         if operation in LITERALS:
-            self.stack.append(_literal(operation, argument))
+            self.stack.append(self._literal(operation, argument))
         elif operation in EMPTY_CONTAINERS:
             self.stack.append(OPEN)
         elif operation in TUPLES:
@@ -112,6 +114,17 @@ class Steps:
             self.actions[operation](argument)
         else:
             raise Refused(f"its values hold a {operation}, which torch does not write")
+
+    def _literal(self, operation: str, argument: Any) -> Any:
+        if operation == "BINUNICODE":
+            if not argument.replace("\n", "").isprintable():
+                raise Refused(f"its values hold the text {argument[:60]!a}, which has control characters")
+            self.definitions.longest_text = max(self.definitions.longest_text, len(argument))
+        return {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}.get(operation, argument)
+
+    def _end(self, _: Any) -> None:
+        if isinstance(self.stack[-1], Held) and self.stack[-1].has_objects:
+            raise Refused("its values hold an object outside of a field that declares its class")
 
     def _protocol(self, number: int) -> None:
         if number != 2:
@@ -132,11 +145,13 @@ class Steps:
         values, self.stack = self.stack, self.below.pop()
         return values
 
-    def _hold(self, parts: list[Any]) -> None:
-        depth = 1 + max((part.depth for part in parts if isinstance(part, Held)), default=0)
+    def _hold(self, parts: list[Any], made: str = "") -> None:
+        held = [part for part in parts if isinstance(part, Held)]
+        depth = 1 + max((part.depth for part in held), default=0)
         if depth > DEEPEST:
             raise Refused("its values are nested too deeply")
-        self.stack.append(Held(tuple(parts), depth))
+        has_objects = any(part.made or part.has_objects for part in held) and not made
+        self.stack.append(Held(tuple(parts), depth, made, has_objects))
 
     def _close(self, parts: list[Any]) -> None:
         """Fill the container on top, once: one that is filled again could hold itself."""
@@ -169,6 +184,9 @@ class Steps:
         builder, values = self._last(2)
         if not isinstance(builder, Name) or STORAGE.fullmatch(builder.name):
             raise TypeError
+        if self._is_class(builder.name):
+            self._object(builder.name.replace(" ", "."), values)
+            return
         if builder.name == TENSOR:
             _check_tensor(*values.parts[:4])
         elif builder.name == TYPED:
@@ -176,6 +194,19 @@ class Steps:
         elif builder.name == DEVICE and not DEVICE_NAME.fullmatch(values.parts[0]):
             raise Refused(f"its values name the device {values.parts[0][:60]!r}")
         self._hold([values])
+
+    def _object(self, made: str, values: Held) -> None:
+        """Hold an object; each object in a field of it must be of the class that the field declares.
+
+        torch reads a field at the place that the declared class gives it, and checks neither class nor place.
+        """
+        for index, value in enumerate(values.parts):
+            if not isinstance(value, Held) or not (value.made or value.has_objects):
+                continue
+            name = values.parts[index - 1] if index % 2 else None  # names and values take turns
+            if value.has_objects or not self.definitions.holds_class(made, name, value.made):
+                raise Refused(f"its field {str(name)[:60]!r} holds an object of a class that it does not declare")
+        self._hold([values], made)
 
     def _storage(self, _: Any) -> None:
         word, kind, key, device, count = self._last(1)[0].parts
@@ -185,12 +216,6 @@ class Steps:
         if count and self.sizes.get(key, 0) < count * width:
             raise Refused(f"its tensor {key[:60]!r} claims more numbers than the file holds")
         self.stack.append(Storage(count))
-
-
-def _literal(operation: str, argument: Any) -> Any:
-    if operation == "BINUNICODE" and not argument.replace("\n", "").isprintable():
-        raise Refused(f"its values hold the text {argument[:60]!a}, which has control characters")
-    return {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}.get(operation, argument)
 
 
 def _check_tensor(storage: Storage, offset: int, shape: Held, strides: Held) -> None:

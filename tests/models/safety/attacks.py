@@ -134,4 +134,12 @@ ACTS = {
     "shadowing": "torch = ops",
     "shadowing by a loop": "for torch in range(1):\n  pass",
     "a dunder getattr": 'y = getattr(self, "__class__.save")',
+    "a supposed class": "y = unchecked_cast(__torch__.Scaled, x)",
+    "a list of a supposed class": "y = unchecked_cast(List[__torch__.Scaled], [x])",
+    "a text that doubles": 'y = "' + "a" * 16 + '"\n' + "\n".join(["y = torch.add(y, y)"] * 30),
+    "a text in a tuple that doubles": 'y = ("aa", 1)\n' + "\n".join(["y = (torch.add(y[0], y[0]), 1)"] * 30),
+    "a text that multiplies": 'y = torch.replace("aaaa", "a", "aaaa")',
+    "a constant that doubles": "y = CONSTANTS.c0\n" + "\n".join(["y = torch.format('{}{}', y, y)"] * 30),
+    "a factorial": "y = torch.factorial(20000000000)",
+    "a deep type": "y = annotate(Optional[" + "Tuple[" * 80 + "int" + "]" * 80 + "], None)",
 }

@@ -102,7 +102,24 @@ def appended(content: bytes) -> Change:
     return lambda entries: entries.update({SOURCE: entries[SOURCE] + content})
 
 
+def with_object(declared: bytes, value: bytes) -> Change:
+    """Give the model a field of some type, and a value; torch reads fields of an object without checking its class."""
+
+    def change(entries: dict[str, bytes]) -> None:
+        field = b"  inner : " + declared + b"\n"
+        entries[SOURCE] = CLASSES + entries[SOURCE].replace(FORWARD, field + FORWARD)
+        first = b"X\x08\x00\x00\x00training"
+        entries["archive/data.pkl"] = entries["archive/data.pkl"].replace(
+            first, b"X\x05\x00\x00\x00inner" + value + first
+        )
+
+    return change
+
+
 FORWARD = b"  def forward"
+CLASSES = b"class Small(Module):\n  a : int\nclass Large(Module):\n  a : int\n  b : int\n"
+SMALL = b"c__torch__\nSmall\n)\x81}(X\x01\x00\x00\x00aK\x01ub"
+TAGGED = b"ctorch.jit._pickle\nrestore_type_tag\n](" + SMALL + b"eX\x15\x00\x00\x00List[__torch__.Large]\x86R"
 EVIL = b'def evil(x: Tensor) -> Tensor:\n  torch.save(x, "mark")\n  return x\n'
 SETSTATE = b"  def __setstate__(self: __torch__.Scaled, s: Dict[str, Tensor]) -> NoneType:\n    return None\n"
 GETSTATE = SETSTATE.replace(b"__setstate__", b"__getstate__")
@@ -126,6 +143,13 @@ ARCHIVES: dict[str, Change] = {
     "a method that lends a name": replaced(
         FORWARD, b"  def save(self: __torch__.Scaled) -> int:\n    return 1\n" + FORWARD
     ),
+    "an object of another class": with_object(b"__torch__.Large", SMALL),
+    "an object in the place of anything": with_object(b"Any", SMALL),
+    "an object in a list": with_object(b"List[__torch__.Large]", TAGGED),
+    "an object in a tuple": with_object(b"Tuple[__torch__.Large]", SMALL + b"\x85"),
+    "an object among constants": added("archive/constants.pkl", b"\x80\x02c__torch__\nScaled\n)\x81}b\x85."),
+    "a class defined twice": appended(b"class Scaled(Module):\n  weight : int\n"),
+    "a field declared twice": replaced(FORWARD, b"  weight : int\n" + FORWARD),
     "no forward": replaced(b"def forward", b"def backwards"),
     "a base class": replaced(b"class Scaled(Module)", b"class Scaled(torch.save)"),
     "a metaclass": replaced(b"class Scaled(Module)", b"class Scaled(Module, metaclass=Module)"),
@@ -192,6 +216,21 @@ def test_operators_that_torch_found_are_checked_again(folder: Path, archive: dic
     with pytest.raises(Refused, match="aten::save"):
         check_compiled(unit)
     assert not (folder / "mark").exists()
+
+
+def test_an_object_of_the_declared_class_opens(folder: Path, archive: dict[str, bytes]) -> None:
+    for declared in (b"__torch__.Small", b"Optional[__torch__.Small]"):
+        entries = dict(archive)
+        with_object(declared, SMALL)(entries)
+        model = open_model(write(entries, folder / "m.pt"), device="cpu")
+        assert torch.equal(model(images()), images() * 0.5)
+
+
+def test_messages_and_sums_of_constants_are_short(folder: Path, archive: dict[str, bytes]) -> None:
+    """A long chain of sums is no text that grows."""
+    lines = "y = self.weight\n" + "\n".join(["y = torch.add(y, self.weight)"] * 500)
+    path = write(with_line(archive, lines + "\nx = torch.add(x, torch.mean(y))"), folder / "m.pt")
+    assert torch.allclose(open_model(path, device="cpu")(images()), (images() + 501 * 0.5) * 0.5)
 
 
 def test_a_tensor_larger_than_its_bytes_is_a_real_attack(folder: Path, archive: dict[str, bytes]) -> None:
