@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError, is_whole
+from recollect.limits import DEEPEST_RECORD, RECORD_BYTES, RECORD_PARTS
 from recollect.locks import UNFINISHED, check_present
 from recollect.record_schema import problem_of
 from recollect.scoring import Score
@@ -184,14 +185,43 @@ def write_json(path: str | Path, data: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
+    """Read a JSON file within limits; one that is damaged, too large or too deep is an InputError."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file.")
     try:
-        content = Path(path).read_bytes()
-        text = gzip.decompress(content) if Path(path).suffix == ".gz" else content
-        return json.loads(text, parse_constant=_refuse_constant)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
+        text = _read_text(path)
+        parts = text.count(b"[") + text.count(b"{")
+        RECORD_PARTS.check(parts, f"{path} is JSON with {parts:,} lists and objects.")
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except InputError:
+        raise
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}") from None
+    if parts > DEEPEST_RECORD and _is_deep(content):
+        raise InputError(f"{path} is JSON that is nested more than {DEEPEST_RECORD} deep.")
+    return content
+
+
+def _read_text(path: Path) -> bytes:
+    """Read a file, unpacked, without spending memory on more than the limit."""
+    most = RECORD_BYTES.value
+    with path.open("rb") as file:
+        text = (gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file).read(most + 1)
+    RECORD_BYTES.check(len(text), f"{path} is JSON of more than {most:,} bytes.")
+    return text
+
+
+def _is_deep(content: Any) -> bool:
+    level = [content]
+    for _ in range(DEEPEST_RECORD):
+        parts = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [part for part in parts if isinstance(part, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 def _refuse_constant(name: str) -> None:

@@ -36,8 +36,9 @@ def open_one(how: str, what: str, options: dict[str, Any]) -> str:
     from recollect import InputError, load
     from recollect.diffusion import open_denoiser
     from recollect.models import open_model
+    from recollect.records import read_record
 
-    openers: dict[str, Any] = {"model": open_model, "images": load, "prior": open_denoiser}
+    openers: dict[str, Any] = {"model": open_model, "images": load, "prior": open_denoiser, "record": read_record}
     try:
         openers[how](what, **options)
     except InputError as error:

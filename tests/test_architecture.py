@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "locks": {"errors"},
     "names": set(),
     "record_schema": {"errors"},
-    "records": {"errors", "locks", "record_schema", "scoring", "version"},
+    "records": {"errors", "limits", "locks", "record_schema", "scoring", "version"},
     "degradation": {"devices", "errors", "images", "per_image", "pil_images", "registry", "seeding"},
     "recovery": {"degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.

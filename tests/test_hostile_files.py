@@ -481,6 +481,24 @@ def a_prior_with_a_pipe(folder: Path) -> Task:
 
 
 @hostile
+def a_record_that_unpacks_to_gigabytes(folder: Path) -> Task:
+    (folder / "a.json.gz").write_bytes(packed_zeros(GIGABYTES * 2**30, wbits=31))
+    return "record", str(folder / "a.json.gz"), {}, "RECOLLECT_MAX_RECORD_BYTES"
+
+
+@hostile
+def a_record_of_many_objects(folder: Path) -> Task:
+    (folder / "a.json.gz").write_bytes(gzip.compress(b"[" + b'{"":0},' * 4_000_000 + b"0]", 1))
+    return "record", str(folder / "a.json.gz"), {}, "RECOLLECT_MAX_RECORD_PARTS"
+
+
+@hostile
+def a_record_of_short_texts(folder: Path) -> Task:
+    (folder / "a.json.gz").write_bytes(gzip.compress(b"[" + b'"ab",' * 6_700_000 + b"0]", 1))
+    return "record", str(folder / "a.json.gz"), {}, "is not a record"
+
+
+@hostile
 def a_pipe_as_a_model(folder: Path) -> Task:
     os.mkfifo(folder / "m.pt")
     return "model", str(folder / "m.pt"), {}, "does not exist"

@@ -1,5 +1,7 @@
+import gzip
 import json
 import math
+import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import Blind, InputError
+from recollect.limits import RECORD_BYTES, RECORD_PARTS
 from recollect.records import (
     FORMAT,
     CellFolder,
@@ -205,6 +208,38 @@ def test_any_change_of_a_sealed_file_is_noticed(tmp_path: Path) -> None:
             read_sealed(path, "kind-1", "a thing")
     path.write_text(laid_out_anew)
     assert read_sealed(path, "kind-1", "a thing")["b"] == {"c": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b" " * (RECORD_BYTES.default + 1), "more than 33,554,432 bytes.*RECOLLECT_MAX_RECORD_BYTES"),
+        (b"[" + b"[]," * RECORD_PARTS.default + b"1]", "1,000,001 lists and objects.*RECOLLECT_MAX_RECORD_PARTS"),
+        (b"[" * 66 + b"1" + b"]" * 66, "nested more than 64 deep"),
+        (b'{"a":' * 900 + b"1" + b"}" * 900, "nested more than 64 deep"),
+        (b"1" * 5000, "cannot be read as JSON"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_json_that_asks_for_too_much_is_refused(tmp_path: Path, packed: bool, text: bytes, words: str) -> None:
+    path = tmp_path / ("x.json.gz" if packed else "x.json")
+    path.write_bytes(gzip.compress(text, 1) if packed else text)
+    with pytest.raises(InputError, match=words):
+        read_json(path)
+
+
+def test_json_below_the_limits_is_read(tmp_path: Path) -> None:
+    deep = json.loads("[" * 64 + "1" + "]" * 64)
+    for content in (deep, [[]] * 1000, ["[" * 1000]):
+        write_json(tmp_path / "x.json.gz", content)
+        assert read_json(tmp_path / "x.json.gz") == content
+
+
+def test_a_pipe_or_a_folder_is_no_json(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", tmp_path):
+        with pytest.raises(InputError, match="is not a file"):
+            read_json(path)
 
 
 def test_a_hash_of_settings_does_not_depend_on_their_order() -> None:

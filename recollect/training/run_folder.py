@@ -11,6 +11,7 @@ from recollect.errors import InputError
 from recollect.records import atomically, provenance
 from recollect.training.curve import draw_curve, write_curve
 from recollect.training.outcome import Milestone, format_loss
+from recollect.training.saved_state import FILE as STATE
 from recollect.training.saved_state import SavedState, load_state, save_state
 from recollect.training.state import RunState
 
@@ -38,12 +39,25 @@ class RunFolder:
             saved.restore(state, self.folder)
             state.note("resumed")
         state.milestones = find_milestones(self.folder, state.identity())
+        if saved:
+            self._check_complete(state, saved)
         for milestone in state.milestones:
             if milestone.steps > state.steps:
                 wanted = format_loss(milestone.wanted)
                 state.note(f"reached {wanted} before it was interrupted, at step {milestone.steps}")
         if not saved:
             save_state(self.folder, SavedState.claim(state))  # shows now whether the folder is writable
+
+    def _check_complete(self, state: RunState, saved: SavedState) -> None:
+        """Refuse a run that lacks a checkpoint: its weights of now are not those that reached the loss."""
+        assert self.folder is not None
+        present = {milestone.wanted for milestone in state.milestones}
+        for wanted in saved.values.get("milestones", ()):
+            if wanted not in present:
+                raise InputError(
+                    f"{milestone_path(self.folder, wanted)} was removed after the run had reached this loss; put it "
+                    f"back, or remove {self.folder / STATE} as well to train anew."
+                )
 
     def save_milestone(self, state: RunState, loss: float, wanted: float, solved: str | None) -> Path | None:
         """Write a checkpoint of the network as it is; returns its path."""

@@ -48,7 +48,8 @@ class SavedState:
             "rate": stepper.rate, "peak_rate": state.peak_rate,
             "annealing": [state.annealing.length, state.annealing.start],
             "forward_precision": stepper.forward_precision, "precision": state.precision,
-            "best_loss": state.best.loss, "log": state.log, "last_intervention": state.monitor.last_intervention,
+            "best_loss": state.best.loss, "milestones": [milestone.wanted for milestone in state.milestones],
+            "log": state.log, "last_intervention": state.monitor.last_intervention,
             "history": [list(astuple(point)) for point in state.monitor.history],
         }  # fmt: skip
         return cls(tensors, values)

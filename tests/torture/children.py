@@ -24,6 +24,8 @@ from recollect.cli import signals
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 1024**2
 POLL = 0.005  # seconds
+STALLED = 180.0  # seconds without any CPU time after which a child stands still
+LONGEST = 10  # times the CPU seconds that a child may have, in seconds of the clock
 UNCAUGHT = 70  # exit code of a task that raised
 
 
@@ -97,14 +99,27 @@ class Child:
             time.sleep(POLL)
 
     def wait(self, seconds: float) -> Ended:
-        """Wait for the end; a child that takes longer is killed and called hung."""
-        ended = self.ended_within(seconds)
-        hung = ended is None
+        """Wait for the end; a child that computes for longer, or stands still, is killed and called hung.
+
+        A busy machine makes neither happen: the seconds are CPU time.
+        """
+        hung, ended, moved, computed = False, None, time.monotonic(), -1.0
+        while ended is None and not hung:
+            ended = self.ended_within(min(seconds, 1.0))
+            now = _cpu_seconds(self.pid)
+            if now > computed:
+                moved, computed = time.monotonic(), now
+            stalled = time.monotonic() - moved > STALLED
+            hung = ended is None and (computed > seconds or stalled or self._age > LONGEST * seconds)
         if ended is None:
             os.kill(self.pid, signal.SIGKILL)
             _, status, usage = os.wait4(self.pid, 0)
             ended = os.waitstatus_to_exitcode(status), usage
         return self.report(*ended, hung=hung)
+
+    @property
+    def _age(self) -> float:
+        return time.monotonic() - self.began
 
     def report(self, code: int, usage: resource.struct_rusage, hung: bool = False) -> Ended:
         peak = max(0, usage.ru_maxrss * 1024 - self.base_bytes) / MEGABYTE
@@ -202,6 +217,15 @@ def _own(name: str) -> int:
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Read the CPU time of a process; zero if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _text(path: Path) -> str:

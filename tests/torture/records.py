@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recollect.training.saved_state import FILE as STATE
 from tests.torture.commands import PATIENCE, RESULTS
 from tests.torture.kills import compare
 from tests.torture.outcome import Outcome, complaint
@@ -42,16 +43,18 @@ def run(trial: Trial) -> list[Outcome]:
 
 
 def restart_trainings(results: Path, reference: Path) -> None:
-    """Remove all networks of a training that lacks some, so that it starts anew.
+    """Remove all networks of a training that lacks some, and its state.
 
-    It would resume from what is left, at another step than the one of which the network was removed.
+    A training that has its state says which network is missing. One that lacks both would end when it has the missing
+    network again, at another step than an undisturbed one.
     """
     lacking = {
         path.parent.relative_to(reference)
         for path in reference.rglob(NETWORKS)
         if not (results / path.relative_to(reference)).is_file()
     }
-    for path in [path for folder in lacking for path in (results / folder).glob(NETWORKS) if path.is_file()]:
+    without_state = [folder for folder in lacking if not (results / folder / STATE).is_file()]
+    for path in [path for folder in without_state for path in (results / folder).glob(NETWORKS) if path.is_file()]:
         path.unlink()
 
 

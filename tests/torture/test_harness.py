@@ -12,6 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from recollect.records import read_json, write_sealed
+from recollect.training.saved_state import FILE as STATE
 from tests.torture.built import STRATEGIES, build
 from tests.torture.canonical import canonical, difference, leftovers
 from tests.torture.children import ROOT, Ended
@@ -134,16 +135,15 @@ def test_temporary_files_and_locks_are_noticed(tmp_path: Path) -> None:
     assert leftovers(tmp_path) == [".cell.json.abc"]
 
 
-def test_a_training_that_lacks_a_network_starts_anew(tmp_path: Path) -> None:
-    whole, lacking = tmp_path / "whole", tmp_path / "lacking"
-    for folder, names in ((whole, ("a.safetensors", "b.safetensors", "c")), (lacking, ("a.safetensors", "c"))):
-        folder.mkdir()
-        for name in names:
-            (folder / name).touch()
-    restart_trainings(whole, whole)
-    assert len(list(whole.iterdir())) == 3
-    restart_trainings(lacking, whole)
-    assert [path.name for path in lacking.iterdir()] == ["c"]
+def test_a_training_that_lacks_a_network_and_its_state_starts_anew(tmp_path: Path) -> None:
+    made = {"whole": {STATE, "a.safetensors", "c"}, "told": {STATE, "c"}, "lacking": {"a.safetensors", "c"}}
+    for name, names in made.items():
+        (tmp_path / name).mkdir()
+        for file in names:
+            (tmp_path / name / file).touch()
+        restart_trainings(tmp_path / name, tmp_path / "whole")
+    kept = {name: {path.name for path in (tmp_path / name).iterdir()} for name in made}
+    assert kept == made | {"lacking": {"c"}}
 
 
 def test_a_seed_repeats_mutations_and_built_files() -> None:

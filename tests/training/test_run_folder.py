@@ -161,6 +161,23 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     assert {p: p.read_bytes() for p in files} == files
 
 
+def test_a_run_whose_checkpoint_was_removed_is_not_resumed(tmp_path: Path) -> None:
+    """Its weights of now would take the name of those that first reached the loss."""
+    first = train(tmp_path, **QUICK)
+    path = milestone_path(tmp_path, 1e-4)
+    before, weights = path.read_bytes(), vector(load_checkpoint(path).network)
+    path.unlink()
+    with pytest.raises(InputError, match=r"loss-1e-04\.safetensors was removed.*training-state\.safetensors"):
+        train(tmp_path, **QUICK)
+    assert not path.exists()
+    path.write_bytes(before)
+    assert torch.equal(vector(train(tmp_path, **QUICK).network), vector(first.network))
+    path.unlink()
+    (tmp_path / FILE).unlink()
+    train(tmp_path, **QUICK)
+    assert torch.equal(vector(load_checkpoint(path).network), weights)
+
+
 def test_a_lower_goal_goes_on_from_a_higher_one(tmp_path: Path) -> None:
     train(tmp_path, until=1e-3, milestones=(1e-2,))
     further = train(tmp_path, until=1e-5, milestones=(1e-2, 1e-3))
