@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import random
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +22,7 @@ from tests.torture.kills import SIGNALS, interrupt
 from tests.torture.outcome import Outcome, complaint
 from tests.torture.trial import Trial
 
-PATIENCE = 300.0
+PATIENCE = 900.0  # seconds of the clock; a quiet machine needs thirty
 STARTING_SECONDS = 15.0  # in which a driver is killed that has no worker yet
 WORKING_SECONDS = 8.0  # in which it, or a worker, is killed once there is one
 WORKER, IDLE = "ray::", "ray::IDLE"  # how processes of workers are called
@@ -73,6 +75,7 @@ def _kill_driver(trial: Trial, rng: random.Random) -> tuple[int, str | None]:
     cluster = descendants(child.pid)
     interruption = interrupt(child, number, 0)
     end_processes([pid for pid in ray_processes() if pid in cluster])
+    _remove_sessions(child.pid)
     _check_cluster(interruption.ended)
     return int(interruption.was_sent), interruption.problem(number, time.monotonic() - child.began)
 
@@ -97,6 +100,12 @@ def _await_workers(child: Child) -> None:
 def _workers(child: Child) -> list[int]:
     titles = {pid: _title(pid) for pid in sorted(descendants(child.pid))}
     return [pid for pid, title in titles.items() if title.startswith(WORKER) and not title.startswith(IDLE)]
+
+
+def _remove_sessions(pid: int) -> None:
+    """Remove what the cluster of a driver that was killed left on the disk."""
+    for folder in (Path(tempfile.gettempdir()) / "ray").glob(f"session_*_{pid}"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_running(pid: int) -> bool:
@@ -124,8 +133,10 @@ def _watched_end(child: Child) -> Ended:
         cluster |= set(descendants(child.pid))
         if (ended := child.ended_within(1.0)) is not None:
             end_processes(sorted(cluster & set(ray_processes())))
+            _remove_sessions(child.pid)
             return child.report(*ended)
     end_processes(descendants(child.pid))
+    _remove_sessions(child.pid)
     return child.wait(0)
 
 

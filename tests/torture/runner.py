@@ -8,7 +8,7 @@ import shutil
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
@@ -30,7 +30,8 @@ WORKERS = 2
 SCENARIOS: dict[str, Scenario] = {
     "kills": kills.run, "ray": ray_kills.run, "files": files.run, "records": records.run, "faults": faults.run,
 }  # fmt: skip
-WEIGHTS = {"kills": 25, "ray": 2, "files": 45, "records": 15, "faults": 13}  # how often each is drawn
+SHARES = {"kills": 30, "ray": 20, "files": 20, "records": 15, "faults": 15}  # of the time
+ALONE = {"ray"}  # the machine has memory for one cluster
 PREPARING = 600  # seconds for valid files and inputs
 
 
@@ -61,26 +62,32 @@ class Run:
 
     def for_minutes(self, minutes: float, seed: int) -> None:
         """Draw trials until the time is up."""
-        self._try(draws(seed, self.scenarios), minutes)
+        self._try(Draws(seed, self.scenarios), minutes)
 
     def again(self, draw: Draw) -> None:
         """Repeat one trial."""
-        self._try(iter([draw]), minutes=1)
+        draws = Draws(0, [draw.scenario])
+        draws.given = [draw]
+        self._try(draws, minutes=1)
 
-    def _try(self, source: Iterator[Draw], minutes: float) -> None:
-        running: dict[Any, Any] = {}
+    def _try(self, draws: Draws, minutes: float) -> None:
+        running: dict[Future[list[Outcome]], tuple[Draw, float]] = {}
         pool = _pool()
         try:
             pool.submit(prepare, self.out / "shared").result()
             until = time.monotonic() + 60 * minutes
             while True:
-                while len(running) < WORKERS and time.monotonic() < until and (draw := next(source, None)):
-                    running[pool.submit(try_one, draw, self.out)] = draw
+                while len(running) < WORKERS and time.monotonic() < until:
+                    if (draw := draws.next([draw.scenario for draw, _ in running.values()])) is None:
+                        break
+                    running[pool.submit(try_one, draw, self.out)] = draw, time.monotonic()
                 if not running:
                     return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    self._note(running.pop(future), future)
+                    draw, began = running.pop(future)
+                    draws.spent[draw.scenario] += time.monotonic() - began
+                    self._note(draw, future)
         except BrokenProcessPool:
             self._add(Draw("harness", 0), Outcome("harness", "worker", "a worker process ended"))
         finally:
@@ -97,11 +104,23 @@ class Run:
             self.log(f"FAILED {draw} {outcome.subject}: {outcome.problem}")
 
 
-def draws(seed: int, scenarios: Sequence[str]) -> Iterator[Draw]:
-    """Draw scenarios for ever."""
-    rng = random.Random(seed)
-    while True:
-        yield Draw(rng.choices(scenarios, [WEIGHTS[name] for name in scenarios])[0], rng.randrange(2**32))
+class Draws:
+    """Draw the scenario that has had the least of its share of the time; the seeds of each do not depend on time."""
+
+    def __init__(self, seed: int, scenarios: Sequence[str]) -> None:
+        self.seeds = {name: random.Random(f"{seed} {name}") for name in scenarios}
+        self.spent = dict.fromkeys(scenarios, 0.0)  # seconds
+        self.given: list[Draw] | None = None  # what is drawn instead
+
+    def next(self, running: Sequence[str]) -> Draw | None:
+        """Draw a trial to run beside others; None if there is none."""
+        if self.given is not None:
+            return self.given.pop() if self.given else None
+        free = [name for name in self.spent if name not in running or name not in ALONE]
+        if not free:
+            return None
+        scenario = min(free, key=lambda name: (self.spent[name] / SHARES[name], running.count(name)))
+        return Draw(scenario, self.seeds[scenario].randrange(2**32))
 
 
 def try_one(draw: Draw, out: Path) -> list[Outcome]:

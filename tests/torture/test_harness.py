@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.torture.kills import Interruption, handles_signals
 from tests.torture.mutations import MUTATIONS, mutate
 from tests.torture.outcome import Outcome, complaint
 from tests.torture.records import restart_trainings
+from tests.torture.runner import SCENARIOS, SHARES, Draws
 from tests.torture.summary import RECORD, page_table, summarize, written_table
 
 # Each line is a task and what the harness must say of it; a process of its own forks them.
@@ -156,6 +158,32 @@ def test_a_seed_repeats_mutations_and_built_files() -> None:
         assert len(build(name, 5, 3)) == 5
     assert build("no such format", 5, 3) == []
     assert set(STRATEGIES)
+
+
+def test_every_scenario_gets_its_share_of_the_time() -> None:
+    seconds = {"kills": 12.0, "ray": 90.0, "files": 2.0, "records": 4.0, "faults": 8.0}
+    draws, drawn = Draws(1, list(SCENARIOS)), Counter[str]()
+    for _ in range(3000):
+        draw = draws.next([])
+        assert draw is not None
+        draws.spent[draw.scenario] += seconds[draw.scenario]
+        drawn[draw.scenario] += 1
+    total = sum(draws.spent.values())
+    for name, share in SHARES.items():
+        assert draws.spent[name] / total == pytest.approx(share / 100, abs=0.02)
+    assert drawn["ray"] > 10
+
+
+def test_a_seed_repeats_the_draws_of_a_scenario_whatever_the_others_take() -> None:
+    first, second = Draws(7, list(SCENARIOS)), Draws(7, ["files"])
+    first.spent |= dict.fromkeys(set(SCENARIOS) - {"files"}, 1e9)
+    assert [first.next([]) for _ in range(5)] == [second.next([]) for _ in range(5)]
+    assert Draws(8, ["files"]).next([]) != Draws(7, ["files"]).next([])
+
+
+def test_one_cluster_runs_at_a_time() -> None:
+    assert Draws(1, ["ray"]).next(["ray"]) is None
+    assert Draws(1, ["ray", "files"]).next(["ray"]) == Draws(1, ["files"]).next([])
 
 
 def test_an_empty_file_can_be_mutated() -> None:
