@@ -46,6 +46,7 @@ class Definitions:
     methods: set[str] = field(default_factory=lambda: {"tolist"})  # of a tensor; classes add theirs
     field_types: dict[tuple[str, str], ast.expr] = field(default_factory=dict)  # by class and field
     longest_text: int = 0  # that a field or constant may hold
+    joined_text: int = 0  # that the sources checked so far make
 
     def holds_class(self, owner: str, name: str, made: str) -> bool:
         """Say whether a field of a class is declared to hold objects of the class `made`, and of no other."""
@@ -116,7 +117,7 @@ def rewrite_source(tree: ast.Module, definitions: Definitions, name: str) -> byt
     """Check a source and write it anew."""
     try:
         SourceCheck(definitions).visit(tree)
-        check_texts(tree, definitions.longest_text)
+        definitions.joined_text = check_texts(tree, definitions.longest_text, definitions.joined_text)
         return ast.unparse(tree).encode("ascii") + b"\n"
     except RecursionError:
         raise Refused(f"its code in {name} is nested too deeply") from None

@@ -12,7 +12,7 @@ from recollect.models.refusals import Refused
 
 JOINING = {"add", "format", "percentFormat", "str", "join", "upper", "lower", "strip", "lstrip", "rstrip"}
 FORMS = {"annotate", "unchecked_cast"}
-MOST = 2**26  # characters of all joined texts of a function; a long chain of sums stays far below
+MOST = 2**26  # characters of all joined texts of an archive; long chains of sums stay far below
 SHORTEST = 64  # what a field or constant counts that may be a text
 
 
@@ -22,20 +22,26 @@ def longest_text(tree: ast.AST) -> int:
     return max(map(len, texts), default=0)
 
 
-def check_texts(tree: ast.Module, longest: int) -> None:
-    """Refuse a source that joins too much text; `longest` is the longest text that a field or constant holds."""
-    for statement in tree.body:
-        for part in statement.body if isinstance(statement, ast.ClassDef) else [statement]:
-            Texts(max(longest, SHORTEST)).visit(part)
+def check_texts(tree: ast.Module, longest: int, joined: int) -> int:
+    """Refuse a source if it joins too much text; return how much all sources so far have joined.
+
+    `longest` is the longest text that a field or constant holds; `joined` is what sources before this one have joined.
+    """
+    texts = Texts(max(longest, SHORTEST), joined)
+    texts.visit(tree)
+    return texts.joined
 
 
 class Texts(ast.NodeVisitor):
-    """Follow the statements of a function with a length in the place of each value."""
+    """Follow the statements of a source with a length in the place of each value."""
 
-    def __init__(self, longest: int) -> None:
-        self.longest = longest
-        self.total = 0
-        self.lengths: dict[str, int] = {}  # of local variables
+    def __init__(self, longest: int, joined: int) -> None:
+        self.longest, self.joined = longest, joined
+        self.lengths: dict[str, int] = {}  # of the variables of a function
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.lengths = {}
+        self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self._assign(node.targets[0], self._length(node.value))
@@ -71,7 +77,7 @@ class Texts(ast.NodeVisitor):
             return length
         if name not in JOINING:
             return 0
-        self.total += length
-        if self.total > MOST:
+        self.joined += length
+        if self.joined > MOST:
             raise Refused(f"its code joins more than {MOST:,} characters of text")
         return length

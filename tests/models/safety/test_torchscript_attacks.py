@@ -118,6 +118,8 @@ def with_object(declared: bytes, value: bytes) -> Change:
 
 FORWARD = b"  def forward"
 CLASSES = b"class Small(Module):\n  a : int\nclass Large(Module):\n  a : int\n  b : int\n"
+DOUBLED = b'  y = "' + b"a" * 16 + b'"\n' + b"  y = torch.add(y, y)\n" * 20
+MANY_TEXTS = b"".join(b"def f%d() -> str:\n%s  return y\n" % (number, DOUBLED) for number in range(9))
 SMALL = b"c__torch__\nSmall\n)\x81}(X\x01\x00\x00\x00aK\x01ub"
 TAGGED = b"ctorch.jit._pickle\nrestore_type_tag\n](" + SMALL + b"eX\x15\x00\x00\x00List[__torch__.Large]\x86R"
 EVIL = b'def evil(x: Tensor) -> Tensor:\n  torch.save(x, "mark")\n  return x\n'
@@ -143,6 +145,7 @@ ARCHIVES: dict[str, Change] = {
     "a method that lends a name": replaced(
         FORWARD, b"  def save(self: __torch__.Scaled) -> int:\n    return 1\n" + FORWARD
     ),
+    "texts that double in many functions": lambda entries: entries.update({SOURCE: entries[SOURCE] + MANY_TEXTS}),
     "an object of another class": with_object(b"__torch__.Large", SMALL),
     "an object in the place of anything": with_object(b"Any", SMALL),
     "an object in a list": with_object(b"List[__torch__.Large]", TAGGED),
