@@ -120,8 +120,9 @@ def _problem(ended: Ended, allowed: tuple[int, ...]) -> str | None:
 
 def _check_cluster(ended: Ended) -> None:
     did_not_start = any("No Ray cluster can be reached" in sentence for sentence in ended.sentences)
+    gave_up = "Failed to register worker to Raylet" in ended.err  # Ray itself ends the process then
     was_lost = ended.code == 2 and "missed too many heartbeats" in ended.err
-    if did_not_start or was_lost:
+    if did_not_start or gave_up or was_lost:
         raise ClusterFailed
 
 
