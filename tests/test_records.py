@@ -213,7 +213,7 @@ def test_any_change_of_a_sealed_file_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b" " * (RECORD_BYTES.default + 1), "more than 33,554,432 bytes.*RECOLLECT_MAX_RECORD_BYTES"),
+        (b" " * (RECORD_BYTES.default + 1), "more than 25,165,824 bytes.*RECOLLECT_MAX_RECORD_BYTES"),
         (b"[" + b"[]," * RECORD_PARTS.default + b"1]", "1,000,001 lists and objects.*RECOLLECT_MAX_RECORD_PARTS"),
         (b"[" * 66 + b"1" + b"]" * 66, "nested more than 64 deep"),
         (b'{"a":' * 900 + b"1" + b"}" * 900, "nested more than 64 deep"),

@@ -203,9 +203,9 @@ class Steps:
         for index, value in enumerate(values.parts):
             if not isinstance(value, Held) or not (value.made or value.has_objects):
                 continue
-            name = values.parts[index - 1] if index % 2 else None  # names and values take turns
+            name = str(values.parts[index - 1]) if index % 2 else ""  # names and values take turns
             if value.has_objects or not self.definitions.holds_class(made, name, value.made):
-                raise Refused(f"its field {str(name)[:60]!r} holds an object of a class that it does not declare")
+                raise Refused(f"its field {name[:60]!r} holds an object of a class that it does not declare")
         self._hold([values], made)
 
     def _storage(self, _: Any) -> None:
