@@ -230,7 +230,8 @@ def test_json_that_asks_for_too_much_is_refused(tmp_path: Path, packed: bool, te
 
 def test_json_below_the_limits_is_read(tmp_path: Path) -> None:
     deep = json.loads("[" * 64 + "1" + "]" * 64)
-    for content in (deep, [[]] * 1000, ["[" * 1000]):
+    contents: list[Any] = [deep, [[]] * 1000, ["[" * 1000]]
+    for content in contents:
         write_json(tmp_path / "x.json.gz", content)
         assert read_json(tmp_path / "x.json.gz") == content
 
