@@ -1,13 +1,19 @@
-"""Shared by all tests: one thread, repeatable property tests, no GPU test without a GPU."""
+"""Shared by all tests: one thread, repeatable property tests, a read-only repository, no GPU test without a GPU."""
 
 import os
+from collections.abc import Iterator
+from contextlib import chdir
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
+
+from tests.read_only_repository import ROOT, read_only_repository
 
 torch.set_num_threads(1)
 
+set_hypothesis_home_dir(ROOT / ".hypothesis")
 settings.register_profile("here", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
@@ -18,6 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def outside_the_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run in an empty folder: a command's default folders are relative, and results/paper is one of them."""
+    with pytest.MonkeyPatch.context() as patch, chdir(tmp_path_factory.mktemp("outside")), read_only_repository():
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # for the processes that tests start
+        yield
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 
 from tests.cli.running import here, mistake
 
-ROOT = Path(__file__).parents[2]
 MISTAKES = [
     (["run", "acurate"], "There is no experiment 'acurate'; choose from training, accurate"),
     (["run", ","], "Name at least one experiment"),
@@ -55,6 +54,6 @@ def test_a_run_that_is_not_complete_exits_with_1(tmp_path: Path, monkeypatch: py
 
 def test_a_reader_that_closes_its_end_causes_no_message() -> None:
     command = f"{sys.executable} -m recollect paper list --scale full | head -n 1"
-    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("scale full")
     assert done.stderr == ""

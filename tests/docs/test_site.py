@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[2]
 def build(pages: Path, folder: Path) -> "subprocess.CompletedProcess[str]":
     """As `make docs` does; never with --quiet, which makes mkdocs count no warnings."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    command += ["--config-file", str(pages / "mkdocs.yml")]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(command, cwd=pages, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

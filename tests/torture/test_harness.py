@@ -16,7 +16,7 @@ from recollect.records import read_json, write_sealed
 from recollect.training.saved_state import FILE as STATE
 from tests.torture.built import STRATEGIES, build
 from tests.torture.canonical import canonical, difference, leftovers
-from tests.torture.children import ROOT, Ended
+from tests.torture.children import Ended
 from tests.torture.kills import Interruption, handles_signals
 from tests.torture.mutations import MUTATIONS, mutate
 from tests.torture.outcome import Outcome, complaint
@@ -49,9 +49,8 @@ for task in (len, refuse, fail, crash, spin, grow, write, call):
 
 
 def test_what_opening_a_file_must_not_do_is_noticed(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", TASKS, tmp_path], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", TASKS, tmp_path]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
     said = dict(line.split(" | ") for line in ended.stdout.splitlines())
     for harmless in ("len", "refuse"):
         assert said[harmless].startswith("files were written")  # its own stdout and stderr, of which no list was given

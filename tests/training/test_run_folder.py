@@ -84,11 +84,10 @@ SCRIPT = """
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(folder)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=root, env=environment, stdin=pipe, stdout=pipe, text=True)
+    return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
 
 
 def reported(folder: Path) -> set[float]:
