@@ -1,8 +1,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from recollect.checkpoints import (
     save_checkpoint,
     write_tensors,
 )
+from tests import warm
 
 NETWORKS = [
     FullyConnected((1, 4, 4), layers=3, width=8, activation="prelu", seed=3),
@@ -164,8 +163,7 @@ def test_killed_in_the_middle_of_writing_the_old_file_stays(tmp_path: Path) -> N
         Path.write_bytes = half
         save_checkpoint({str(path)!r}, FullyConnected((3, 2, 2), layers=2, width=5), {{"which": "new"}})
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    assert warm.run(textwrap.dedent(code)).code == -signal.SIGKILL
     assert load_checkpoint(path).about["which"] == "old"
 
 
@@ -177,24 +175,21 @@ def test_readers_see_whole_files_while_one_is_written_again_and_again(tmp_path: 
         from recollect import FullyConnected
         from recollect.checkpoints import save_checkpoint
         network = FullyConnected((1, 16, 16), layers=2, width=128)
-        print("go", flush=True)
         for i in range(100_000):
             for p in network.parameters():
                 torch.nn.init.constant_(p, i)
             save_checkpoint({str(path)!r}, network, {{"i": i}})
     """
-    writer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE)
+    writer = warm.WarmProcess(textwrap.dedent(code))
     try:
-        assert writer.stdout is not None
-        writer.stdout.readline()
         while not path.exists():
             assert writer.poll() is None
         for _ in range(40):
             loaded = load_checkpoint(path)
             assert {v for t in loaded.network.state_dict().values() for v in t.unique().tolist()} == {loaded.about["i"]}
     finally:
-        writer.kill()
-        writer.communicate()
+        writer.send_signal(signal.SIGKILL)
+        writer.end()
 
 
 def test_a_file_replaced_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,12 @@
 import csv
 import html
 import json
-import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from tests import warm
 
 FILES = {
     "method.py": """
@@ -159,13 +158,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, code: str) -> str:
     """Run code in a process of its own, since a registry is read once; return what it prints."""
-    setup = f"import sys\nsys.path.insert(0, {str(folder)!r})\nimport torch, recollect\n"
-    command = [sys.executable, "-W", "error", "-c", setup + textwrap.dedent(code)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "COLUMNS": "200"}
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    setup = "import sys\nimport torch, recollect\n"
+    done = warm.run(setup + textwrap.dedent(code), folder=folder, COLUMNS="200")
+    assert done.code == 0, done.err
+    return done.out
 
 
 def test_a_network_is_built_saved_and_opened(installed: Path) -> None:

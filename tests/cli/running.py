@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from recollect.cli.app import app
 from tests.auditing.making import pictures
+from tests.warm import RECOLLECT, Ended, WarmProcess
 
 FACTORY = '''
 import os
@@ -71,7 +72,7 @@ def mistake(*arguments: str) -> str:
 
 
 def start(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
-    """Start the command in a process of its own."""
+    """Start the command in a new interpreter."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "error", **variables}
     return subprocess.Popen(
         [sys.executable, "-m", "recollect", *arguments], cwd=folder, env=environment, text=True,
@@ -80,8 +81,11 @@ def start(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[
     )  # fmt: skip
 
 
-def run(folder: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
-    """Run the command in a process of its own: exit code, stdout, stderr."""
-    process = start(folder, *arguments, **variables)
-    out, err = process.communicate()
-    return process.returncode, out, err
+def start_warm(folder: Path, *arguments: str, **variables: str) -> WarmProcess:
+    """Start the command in a process of its own that need not import anything."""
+    return WarmProcess(RECOLLECT, *arguments, folder=folder, **variables)
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> Ended:
+    """Run the command in such a process: exit code, stdout, stderr."""
+    return start_warm(folder, *arguments, **variables).end()

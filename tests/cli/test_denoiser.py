@@ -22,7 +22,7 @@ def test_a_denoiser_is_trained_and_used_as_a_prior(folder: Path) -> None:
     assert "loss" in result.stdout
     assert "--prior mine" in result.stdout
     assert (folder / "mine" / "samples.png").exists()
-    audited = here(*QUICK, "--methods", "blind,ddnm", "--prior", "mine", "--verbose")
+    audited = here(*QUICK, "--masks", "half", "--methods", "blind,ddnm", "--prior", "mine", "--verbose")
     assert audited.exit_code == 0, audited.output
     prior = json.loads((folder / "audit" / "audit.json").read_text())["prior"]
     assert (prior["trained_on"], prior["training_images"]) == ("five pictures", 5)

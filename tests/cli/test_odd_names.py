@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,10 +12,9 @@ from PIL import Image
 
 from recollect.names import original_name
 from tests.auditing.making import images
-from tests.cli.running import fill
+from tests.cli.running import fill, run
 
 NAMES = [b"a\xff.png", b"b\x1b[31m.png", "größe.png".encode()]
-ROOT = Path(__file__).parents[2]
 
 
 def write_pictures(folder: Path) -> None:
@@ -31,22 +29,13 @@ def write_pictures(folder: Path) -> None:
 def test_an_audit_of_files_with_odd_names_is_finished(tmp_path: Path) -> None:
     fill(tmp_path)
     write_pictures(tmp_path / os.fsdecode(b"tr\xe4ining"))
-    command: list[str | bytes] = [
-        sys.executable,
-        "-m",
-        "recollect",
-        "audit",
-        "making_a_model:Planted",
-        "--train",
-        b"folder:tr\xe4ining",
-    ]
-    command += ["--masks", "half", "--methods", "iterate", "--out", b"out\xff"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
-    assert ended.returncode == 0, ended.stderr.decode(errors="replace")
+    arguments = ["audit", "making_a_model:Planted", "--train", os.fsdecode(b"folder:tr\xe4ining")]
+    arguments += ["--masks", "half", "--methods", "iterate", "--out", os.fsdecode(b"out\xff")]
+    ended = run(tmp_path, *arguments)
+    assert ended.code == 0, ended.err
     out = tmp_path / os.fsdecode(b"out\xff")
     facts = json.loads((out / "audit.json").read_text())
-    assert rb"out\xff/report.html" in ended.stdout
+    assert r"out\xff/report.html" in ended.out
     assert facts["train"]["name"].startswith(r"folder:tr\xe4ining")
     with (out / "images.csv").open(newline="", encoding="utf-8") as file:
         listed = sorted({row["image"] for row in csv.DictReader(file)})

@@ -13,7 +13,7 @@ from recollect.cli.train import decades_to, make_network
 from recollect.networks import Network
 from recollect.training import BEST
 from tests.auditing.making import pictures
-from tests.cli.running import fill, here, mistake, start
+from tests.cli.running import fill, here, mistake, start_warm
 
 SMALL = ["train", "train.npy", "--layers", "2", "--width", "64", "--until", "1e-3", "--device", "cpu", "--out", "runs"]
 
@@ -128,12 +128,12 @@ def test_a_run_of_another_network_in_the_folder_is_refused(folder: Path) -> None
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     fill(tmp_path)
-    process = start(tmp_path, *SMALL, "--until", "1e-30")  # which is never reached: only the signal ends it
+    process = start_warm(tmp_path, *SMALL, "--until", "1e-30")  # which is never reached: only the signal ends it
     while not list(tmp_path.glob("runs/loss-1e-04*")) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(number)
-    _, err = process.communicate()
-    assert process.returncode == 128 + number, err
+    code, _, err = process.end()
+    assert code == 128 + number, err
     assert "recollect: interrupted" in err
     assert "once more to stop at once" in err
     log = (tmp_path / "runs" / "log.txt").read_text()

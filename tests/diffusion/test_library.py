@@ -1,10 +1,9 @@
-import subprocess
-import sys
 import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
 from recollect.diffusion import can_open_priors
+from tests import warm
 
 
 def test_it_is_found_without_being_imported() -> None:
@@ -28,10 +27,9 @@ def test_without_diffusers_one_sentence_says_how_to_get_it(written: Path) -> Non
         except InputError as error:
             print(error)
     """
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = warm.run(textwrap.dedent(code))
     expected = (
         "A diffusion model in diffusers' layout needs diffusers, and diffusers is not installed: "
         "pip install 'recollect[diffusion]'."
     )
-    assert done.stdout.strip() == expected, done.stderr
+    assert done.out.strip() == expected, done.err

@@ -1,14 +1,11 @@
 """Runs that are killed and resumed, against one that is not."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from recollect.records import read_json
+from tests import warm
 
-ROOT = Path(__file__).parents[2]
 MOMENTS = (1, 5)  # records that are written before the kill, of batches of three
 
 # Each run is forked from a process that has imported everything and computed nothing.
@@ -61,9 +58,8 @@ def records(folder: Path) -> dict[str, Any]:
 
 
 def test_a_killed_run_equals_one_that_was_not_bit_for_bit(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path), *map(str, MOMENTS)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    ended = warm.run(PROGRAM, str(tmp_path), *map(str, MOMENTS))
+    assert ended.code == 0, ended.err
     whole = records(tmp_path / "whole")
     assert len(whole) == 19
     for moment in MOMENTS:

@@ -1,7 +1,4 @@
-import os
 import signal
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -13,9 +10,8 @@ from recollect import InputError
 from recollect.distributed.jobs import Budget, Job, in_this_process
 from recollect.paper.run import gather, run
 from recollect.paper.scales import SMALL
+from tests import warm
 from tests.paper.making import FIT, cell_files, make_experiment, make_workspace, run_lines
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_one_training_serves_all_cells_and_nothing_is_computed_twice(tmp_path: Path) -> None:
@@ -101,10 +97,7 @@ PROGRAM = """
 
 
 def test_a_run_that_was_killed_resumes_where_it_was(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    killed = subprocess.run(command, cwd=ROOT, env=environment, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert warm.run(textwrap.dedent(PROGRAM), str(tmp_path)).code == -signal.SIGKILL
     before = cell_files(tmp_path)
     assert len(before) == 4
     log = run_lines(tmp_path)
