@@ -33,7 +33,7 @@ def second(cluster: Any) -> Any:
 
     nodes = [node for node in cluster.list_all_nodes() if node != cluster.head_node]
     node = nodes[0] if nodes else cluster.add_node(**ROOM)
-    patience = time.monotonic() + 60
+    patience = time.monotonic() + 300
     while ray.cluster_resources().get("CPU") != 2 and time.monotonic() < patience:
         time.sleep(0.2)  # one that was removed is counted for some seconds more
     return node

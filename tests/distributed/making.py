@@ -17,6 +17,16 @@ def nap(number: int, folder: Path, seconds: float) -> int:
     return number
 
 
+def nap_elsewhere(number: int, folder: Path, machine: str) -> int:
+    """Never ends on this machine; leaves a file there that says that it has begun."""
+    import ray
+
+    while ray.get_runtime_context().get_node_id() == machine:
+        (folder / machine).touch()
+        time.sleep(0.1)
+    return number
+
+
 def at_work(folder: Path) -> list[int]:
     """The processes that are in the middle of a task, or were when they ended."""
     return [int(path.name.split("-")[1]) for path in folder.iterdir()]
@@ -45,6 +55,13 @@ def one(do: Callable[..., object], *inputs: object, first: bool = False) -> Job:
 
 def end_myself() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_once(once: Path) -> str:
+    if not once.exists():
+        once.touch()
+        end_myself()
+    return "ended once"
 
 
 def refuse() -> None:

@@ -14,7 +14,18 @@ import pytest
 from recollect.distributed import WorkerPool
 from recollect.distributed.jobs import Budget, Folder, Shared, Task
 from recollect.distributed.worker_pool import TRIES
-from tests.distributed.making import add_a_file, at_work, end_myself, nap, naps, one, refuse, short_of_memory, who
+from tests.distributed.making import (
+    add_a_file,
+    at_work,
+    end_myself,
+    end_once,
+    nap,
+    naps,
+    one,
+    refuse,
+    short_of_memory,
+    who,
+)
 from tests.paper.making import cell_files, run_lines
 
 
@@ -32,20 +43,12 @@ def processes(pool: WorkerPool) -> set[int]:
 
 def test_a_worker_that_is_killed_costs_time_and_no_task(pool: WorkerPool, tmp_path: Path) -> None:
     kept: list[int] = []
-    killed: list[int] = []
-
-    def log(line: str) -> None:
-        lines.append(line)
-        if not killed and (working := at_work(tmp_path)):
-            os.kill(working[0], signal.SIGKILL)
-            killed.append(working[0])
-
-    lines: list[str] = []
-    assert pool([naps(tmp_path, 8, 0.4, kept)], Budget(), log)
-    assert killed
-    assert sorted(kept) == list(range(8))
-    assert sum("lost with its worker and will run again" in line for line in lines) == 1
-    assert sum(line.startswith("kept") for line in lines) == 8
+    well, lines = done(pool, naps(tmp_path, 3, 0.0, kept), one(end_once, tmp_path / "once"), naps(tmp_path, 3, 0.0, []))
+    assert well
+    assert sorted(kept) == [0, 1, 2]
+    assert sum(line.startswith("end_once: lost with its worker and will run again") for line in lines) == 1
+    assert lines.count("ended once") == 1
+    assert sum(line.startswith("kept") for line in lines) == 6
 
 
 @pytest.mark.parametrize("noticed", [True, False])
@@ -157,36 +160,35 @@ def test_a_job_gives_its_next_tasks_when_the_first_is_kept(pool: WorkerPool, tmp
 
 def test_time_that_is_over_ends_after_the_tasks_in_work(pool: WorkerPool, tmp_path: Path) -> None:
     kept: list[int] = []
-    done(pool, naps(tmp_path, 2, 0.0, []))  # workers are there
-    assert not done(pool, naps(tmp_path, 100, 0.2, kept), budget=Budget(0.7))[0]
-    assert 1 <= len(kept) < 50
+    assert not done(pool, naps(tmp_path, 100, 0.0, kept), budget=Budget(50, lambda: 20.0 * len(kept)))[0]
+    assert 3 <= len(kept) <= 3 + len(pool)  # those that had begun when the third was kept
     assert not at_work(tmp_path)
     assert not done(pool, naps(tmp_path, 1, 0.0, kept), budget=Budget(0.0))[0]
 
 
 PROGRAM = """
-    import sys
+    import os, signal, sys
     from pathlib import Path
     from recollect.distributed import open_pool
     from recollect.paper.run import run
     from recollect.paper.scales import SMALL
     from tests.paper.making import make_experiment, make_workspace
+
+    recorded = []
+    def log(line):
+        recorded.extend(part for part in line.splitlines() if "accurate" in part)
+        if len(recorded) >= 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     with open_pool("ray", "cpu") as pool:
         experiment, workspace = make_experiment(("block", "half", "scatter", "dust")), make_workspace(Path(sys.argv[1]))
-        run([experiment], SMALL, workspace, runner=pool, log=lambda line: print(line, flush=True))
+        run([experiment], SMALL, workspace, runner=pool, log=log)
 """
 
 
 def test_a_driver_that_is_killed_and_started_again_goes_on_from_the_records(pool: WorkerPool, tmp_path: Path) -> None:
     program = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path)]
-    running = subprocess.Popen(program, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    for line in running.stdout:
-        if "accurate" in line and len(cell_files(tmp_path)) >= 3:
-            break
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
-    running.stdout.close()
+    assert subprocess.run(program, capture_output=True, check=False).returncode == -signal.SIGKILL
     before = cell_files(tmp_path)
     assert 3 <= len(before) < 24
     lines = run_lines(tmp_path, "block", "half", "scatter", "dust", runner=pool)

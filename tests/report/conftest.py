@@ -12,6 +12,7 @@ import pytest
 from recollect.report import write_report
 from tests.report.making import AuditFiles, planted_audit
 
+PATIENCE = 300_000  # milliseconds: a page that is slow on a busy machine is no fault
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -39,7 +40,7 @@ def browser() -> Iterator[Any]:
     if chromium is None:
         pytest.skip("there is no Chromium on this machine")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = started.chromium.launch(executable_path=chromium, args=FLAGS, timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -56,6 +57,7 @@ def open_page(browser: Any) -> Iterator[Open]:
 
     def opened(path: Path, **options: Any) -> Any:
         contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options}))
+        contexts[-1].set_default_timeout(PATIENCE)
         page = contexts[-1].new_page()
         page.on("console", lambda message: messages.append(message.text))
         page.on("pageerror", lambda error: messages.append(str(error)))
