@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-plain test-slow test-gpu torture lint types format docs hooks clean
+.PHONY: help demo test test-here test-cluster test-plain test-slow test-gpu torture lint types format docs hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -20,8 +20,13 @@ demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report 
 	@$(BIN)/recollect demo
 
 test: $(READY) ## Run the tests
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-here test-cluster
+
+test-here: $(READY)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/distributed
-	@$(BIN)/python -m pytest tests/distributed  # one cluster at a time
+
+test-cluster: $(READY) # mostly waits for Ray; one cluster at a time
+	@log=$$(mktemp) && { $(BIN)/python -m pytest tests/distributed >$$log 2>&1; code=$$?; cat $$log; rm $$log; exit $$code; }
 
 test-plain: $(READY) ## Run the tests of methods, engine and audits with recollect/accelerate removed
 	@$(BIN)/python -m tests.without_acceleration
