@@ -22,6 +22,8 @@ demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report 
 test: $(READY) ## Run the tests
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-here test-cluster
 
+test-here test-cluster: export PYTHONDONTWRITEBYTECODE := # compiling tests and package takes seconds a process
+
 test-here: $(READY)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/distributed
 

@@ -53,7 +53,7 @@ def both_ways(f: Callable[[Tensor], Tensor], x: Tensor) -> tuple[ProximalTest, .
 # Theorem 1
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10**6),
     hidden=st.sampled_from([3, 16, 40]),
@@ -113,7 +113,7 @@ def test_a_rotation_is_not_symmetric_though_its_symmetric_part_is_fine(path: str
     assert not found.passed
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), hidden=st.sampled_from([3, 16, 40]), largest=st.floats(0.2, 3))
 def test_the_two_ways_agree(seed: int, hidden: int, largest: float) -> None:
     """Also with a random untied part, and where most eigenvalues are 0."""

@@ -16,10 +16,11 @@ from recollect.checkpoints import save_checkpoint
 from recollect.degradation import SIX
 from recollect.paper.render.tables import percent
 from recollect.paper.store import Store
-from recollect.records import Record, read_records
+from recollect.records import Record
 from tests.auditing.making import images, small_audit
 from tests.benchmarks.running import benchmark
 from tests.cli.running import here
+from tests.committed import committed_records
 from tests.planted import Memorizer
 
 readme_picture = benchmark("readme_picture")
@@ -48,7 +49,7 @@ def block(word: str) -> str:
 
 def full_scale(set_name: str) -> dict[tuple[str, str, str], Record]:
     """The committed records of these trainings at the last loss, by training, method and mask."""
-    records = [r for r in read_records(FULL / "cells") if r.cell.get("training") in TRAININGS.values()]
+    records = [r for r in committed_records("full") if r.cell.get("training") in TRAININGS.values()]
     wanted = [r for r in records if r.cell["set"] == set_name and r.cell["loss"] == "1e-08" and "noise" not in r.cell]
     return {(r.cell["training"], r.cell["method"], r.cell["mask"]): r for r in wanted}
 
@@ -97,7 +98,7 @@ def test_the_sentences_around_it_are_what_the_records_say() -> None:
 
 def test_the_rates_of_many_images_are_what_the_records_say() -> None:
     words = " ".join(README.split())
-    records = [r for r in read_records(FULL / "cells") if r.cell["set"] == "train"]
+    records = [r for r in committed_records("full") if r.cell["set"] == "train"]
     for training, method, gamma, numbers in (
         ("fc20-lrelu-muon-tiny25000", "blind", None, "{}, {} and {}% approximately under block, half and stripes"),
         ("fc20-lrelu-muon-tiny25000", "refined", "gamma-1", "refined {}, {} and {}% at a gamma of 1"),
@@ -131,7 +132,7 @@ def test_the_audit_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("SOURCE", "'photos?count=3&size=8&part=control'"),
     ):  # fmt: skip
         line = line.replace(name, value, 1)
-    result = here(*shlex.split(line)[1:])
+    result = here(*shlex.split(line)[1:], "--masks", "half")
     assert result.exit_code == 4, result.output  # an untrained network: the gate cannot decide
     assert (tmp_path / "audit" / "report.html").exists()
 

@@ -40,16 +40,14 @@ def main(
 
 
 class WarmProcess:
-    """A running process; `streams` are files for stdin, stdout and stderr."""
+    """A running process whose output is read at its end."""
 
-    def __init__(
-        self, code: str, *arguments: str, folder: Path | None = None, streams: Sequence[str] = (), **variables: str
-    ) -> None:
+    def __init__(self, code: str, *arguments: str, folder: Path | None = None, **variables: str) -> None:
         self._outputs = tempfile.TemporaryDirectory()
         self._files = [Path(self._outputs.name) / name for name in ("stdout", "stderr")]
-        own = (os.devnull, *map(str, self._files))
+        streams = (os.devnull, *map(str, self._files))
         environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
-        given = code, arguments, folder or Path.cwd(), environment, streams or own
+        given = code, arguments, folder or Path.cwd(), environment, streams
         self._process = SERVER.Process(target=main, args=given)
         self._process.start()
 

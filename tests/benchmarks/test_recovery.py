@@ -71,15 +71,16 @@ def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_le
         (["--repeats", "0"], "a whole number from 1 on is wanted, not '0'"),
         (["--growth", "ten"], "a whole number from 1 on is wanted, not 'ten'"),
         (["--budget", "-1"], "--budget is a number of seconds"),
-        (["--cases", "demo", "--checkpoint", "README.md"], "README.md"),
+        (["--cases", "demo", "--checkpoint", "{folder}/page.md"], "page.md"),
         (["--tables", "missing.json"], "missing.json"),
         (["--tables", "results/products.json"], "was not written by this benchmark"),
-        (["--cases", "quick", "--out", "tests"], "it is a folder"),
-        (["--cases", "quick", "--out", "README.md/speed.json"], "cannot be written"),
+        (["--cases", "quick", "--out", "{folder}"], "it is a folder"),
+        (["--cases", "quick", "--out", "{folder}/page.md/speed.json"], "cannot be written"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(arguments: list[str], words: str) -> None:
-    assert words in refused(*arguments)
+def test_mistakes_are_told_in_a_sentence(arguments: list[str], words: str, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("# A page\n")
+    assert words in refused(*(argument.format(folder=tmp_path) for argument in arguments))
 
 
 RECORDS = ["speed-cpu", "speed-cpu-alone", "speed-cpu-unet", "speed-gpu", "speed-gpu-unet"]

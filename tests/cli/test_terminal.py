@@ -5,6 +5,8 @@ import os
 import pty
 import re
 import struct
+import subprocess
+import sys
 import termios
 import threading
 from pathlib import Path
@@ -12,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import QUICK, fill
-from tests.warm import RECOLLECT, WarmProcess
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -42,17 +43,16 @@ class Terminal:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_the_result_fits_one_screen_in_whole_words_with_the_verdict_last(
-    tmp_path: Path, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_result_fits_one_screen_in_whole_words_with_the_verdict_last(tmp_path: Path, columns: int) -> None:
     out, err = Terminal(columns), Terminal(columns)
-    for name in ("COLUMNS", "NO_COLOR", "CI"):
-        monkeypatch.delenv(name, raising=False)
-    streams = [os.ttyname(terminal.slave) for terminal in (out, out, err)]
-    arguments = [*QUICK, "--fail-above", "1%"]
-    process = WarmProcess(RECOLLECT, *arguments, folder=fill(tmp_path), streams=streams, TERM="xterm-256color")
-    assert process.end().code == 3
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "CI")}
+    environment |= {"OMP_NUM_THREADS": "1", "TERM": "xterm-256color"}
+    process = subprocess.run(
+        [sys.executable, "-m", "recollect", *QUICK, "--fail-above", "1%"], cwd=fill(tmp_path), env=environment,
+        stdin=out.slave, stdout=out.slave, stderr=err.slave, check=False,
+    )  # fmt: skip
     shown, progress = out.close(), err.close()
+    assert process.returncode == 3
     lines = [line.rstrip() for line in ESCAPES.sub("", shown).splitlines()]
     assert len(lines) <= 25
     assert max(map(len, lines)) <= columns

@@ -12,18 +12,18 @@ from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from recollect.paper.store import Store
 from recollect.paper.workspace import Workspace
-from recollect.records import Record, read_record, read_records
+from recollect.records import Record
 from tests.benchmarks.running import benchmark
+from tests.committed import PAPER, committed_records
 
 pair_up = benchmark("refined_against_blind").pair_up
-RESULTS = Path(__file__).parents[2] / "results" / "paper"
 
 
 def test_every_committed_record_is_small_whole_and_of_an_experiment() -> None:
-    paths = sorted(RESULTS.glob("*/cells/*.json.gz"))
-    assert paths
-    for path in paths:
-        record = read_record(path)
+    paths = sorted(PAPER.glob("*/cells/*.json.gz"))
+    records = [record for scale in ("full", "small") for record in committed_records(scale)]
+    assert len(records) == len(paths) > 1000
+    for path, record in zip(paths, records, strict=True):
         assert path.name == f"{record.key}.json.gz"
         assert not record.ids
         assert len(record.mse) == record.provenance["images"]["count"]
@@ -33,7 +33,7 @@ def test_every_committed_record_is_small_whole_and_of_an_experiment() -> None:
 @pytest.mark.parametrize("scale", ["small", "full"])
 def test_refined_keeps_its_promises_in_every_committed_cell(scale: str) -> None:
     """At least blind's recoveries at most three times its steps; on average two points below the known mask at most."""
-    records = read_records(RESULTS / scale / "cells")
+    records = committed_records(scale)
     pairs = pair_up(records, "blind", "refined")
     assert len(pairs) > 90
     for blind, refined in pairs:
@@ -47,7 +47,7 @@ def test_refined_keeps_its_promises_in_every_committed_cell(scale: str) -> None:
 
 @pytest.mark.parametrize("scale", ["small", "full"])
 def test_no_control_image_is_recovered_accurately_in_any_committed_cell(scale: str) -> None:
-    control = [r for r in read_records(RESULTS / scale / "cells") if not is_train(r)]
+    control = [r for r in committed_records(scale) if not is_train(r)]
     assert control
     assert [r.cell for r in control if r.score.accurate.count] == []
 
@@ -69,7 +69,7 @@ def test_a_committed_training_and_its_cells_measured_again(
 ) -> None:
     """Weights differ between machines in their last bits, and so does an image or two; under the other two masks the
     U-Net's next training may hold half of the images or all (docs/reproduction.md)."""
-    committed = Store(RESULTS / "small")
+    committed = Store(PAPER / "small")
     cells = [
         cell
         for cell in accurate.EXPERIMENT.cells(SMALL)

@@ -49,7 +49,7 @@ for task in (len, refuse, fail, crash, spin, grow, write, call):
 
 
 def test_what_opening_a_file_must_not_do_is_noticed(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", TASKS, tmp_path]
+    command = [sys.executable, "-c", TASKS, str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     said = dict(line.split(" | ") for line in ended.stdout.splitlines())
     for harmless in ("len", "refuse"):

@@ -9,7 +9,7 @@ from recollect.paper.experiments import EXPERIMENTS
 from recollect.paper.render.document import NOTHING, fill_tables, page_tables, table_names, update_page
 from recollect.paper.scales import FULL
 from recollect.paper.store import Store
-from recollect.records import read_records
+from tests.committed import committed_records
 
 ROOT = Path(__file__).parents[3]
 PAGE = "before\n<!-- table small-a -->\nold\n<!-- end -->\nbetween\n<!-- table full-a -->\n<!-- end -->\n"
@@ -40,7 +40,7 @@ def test_the_reproduction_page_is_what_the_committed_records_say() -> None:
 def test_the_prose_counts_what_the_committed_records_hold() -> None:
     words = " ".join((ROOT / "docs" / "reproduction.md").read_text().split())
     full = Store(ROOT / "results" / "paper" / "full")
-    records = [r for r in read_records(full.folder / "cells") if "H200" in r.provenance["device"]]
+    records = [r for r in committed_records("full") if "H200" in r.provenance["device"]]
     minutes = (sum(t["seconds"] for t in full.trainings()) + sum(r.seconds for r in records)) / 60
     assert f"of training and recovery alone: {minutes:.0f} minutes on one H200" in words
     ways = Counter(r.provenance.get("products") for r in records)

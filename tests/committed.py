@@ -1,0 +1,13 @@
+"""The committed records of the paper's experiments: thousands of files, read once for all tests of a process."""
+
+from functools import cache
+
+from recollect.records import Record, read_records
+from tests.read_only_repository import ROOT
+
+PAPER = ROOT / "results" / "paper"
+
+
+@cache
+def committed_records(scale: str) -> tuple[Record, ...]:
+    return tuple(read_records(PAPER / scale / "cells"))
