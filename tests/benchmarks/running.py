@@ -4,7 +4,7 @@ import importlib
 import io
 import logging
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -32,7 +32,7 @@ def ended(name: str, *arguments: str) -> Ended:
     threads, log = torch.get_num_threads(), logging.getLogger("recollect.accelerate")
     level, handlers = log.level, list(log.handlers)
     try:
-        with chdir(ROOT), redirect_stdout(out), redirect_stderr(err):
+        with redirect_stdout(out), redirect_stderr(err):
             benchmark(name).main(list(arguments))
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1

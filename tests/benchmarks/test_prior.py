@@ -10,7 +10,7 @@ from tests.benchmarks import running
 from tests.benchmarks.running import ROOT
 from tests.diffusion.making import pictures, train_steps
 
-RECORDS = ("results/prior-32.json", "results/prior-64.json")
+RECORDS = tuple(str(ROOT / f"results/prior-{size}.json") for size in (32, 64))
 run, refused = (partial(function, "prior") for function in (running.run, running.refused))
 
 
@@ -79,6 +79,6 @@ def test_mistakes_are_told_in_a_sentence() -> None:
     for given, words in (
         (["--ways", "5,1,even"], "invalid way value"),
         (["--prior", "./nowhere"], "There is no folder"),
-        (["--tables", "results/speed-cpu.json"], "was not written by this benchmark"),
+        (["--tables", str(ROOT / "results/speed-cpu.json")], "was not written by this benchmark"),
     ):
         assert words in refused("--images", "photos?count=1&size=8", *given)

@@ -73,7 +73,7 @@ def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_le
         (["--budget", "-1"], "--budget is a number of seconds"),
         (["--cases", "demo", "--checkpoint", "{folder}/page.md"], "page.md"),
         (["--tables", "missing.json"], "missing.json"),
-        (["--tables", "results/products.json"], "was not written by this benchmark"),
+        (["--tables", str(ROOT / "results/products.json")], "was not written by this benchmark"),
         (["--cases", "quick", "--out", "{folder}"], "it is a folder"),
         (["--cases", "quick", "--out", "{folder}/page.md/speed.json"], "cannot be written"),
     ],
@@ -89,5 +89,5 @@ RECORDS = ["speed-cpu", "speed-cpu-alone", "speed-cpu-unet", "speed-gpu", "speed
 @pytest.mark.parametrize("name", RECORDS)
 def test_the_page_shows_the_numbers_on_record(name: str) -> None:
     page = (ROOT / "docs/performance.md").read_text()
-    for line in run("--tables", f"results/{name}.json").splitlines():
+    for line in run("--tables", str(ROOT / f"results/{name}.json")).splitlines():
         assert line in page
