@@ -29,7 +29,9 @@ def restart_from_other_weights(state: RunState, point: Point) -> None:
     state.restarts += 1
     initial = state.restarted_from
     assert initial is not None
+    frozen = {name: w.clone() for name, w in state.stepper.frozen.items()}
     initialise(state.network, int(initial["seed"]), initial["scale"])
+    state.stepper.set_frozen(frozen)
     if state.restarts % 2 == 0:
         state.peak_rate *= RATE_CUT
     state.stepper.restart(state.peak_rate)

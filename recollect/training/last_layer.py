@@ -30,12 +30,14 @@ class LastLayerSolution:
 
 
 def last_linear(network: nn.Module) -> nn.Linear | None:
-    """Return the linear layer that gives the output, if nothing but reshaping follows it; else None."""
+    """Return the linear layer that gives the output, if it is trained and only reshaped after; else None."""
     leaves = [m for m in network.modules() if not list(m.children())]
     while leaves and isinstance(leaves[-1], (nn.Unflatten, nn.Flatten, nn.Identity)):
         leaves.pop()
     layer = leaves[-1] if leaves else None
-    return layer if isinstance(layer, nn.Linear) and layer.bias is not None else None
+    if not isinstance(layer, nn.Linear) or layer.bias is None:
+        return None
+    return layer if layer.weight.requires_grad and layer.bias.requires_grad else None
 
 
 def can_solve(network: nn.Module, images: Tensor) -> bool:
@@ -56,6 +58,8 @@ def solve_last_layer(network: nn.Module, images: Tensor) -> LastLayerSolution | 
         residual = (images - network(images)).double().flatten(1)
     finally:
         hook.remove()
+    if not inputs:  # a layer that the output does not come from
+        return None
     for_bias = torch.ones_like(inputs[0][:, :1])
     features = torch.cat([inputs[0], for_bias], 1)
     gram = features @ features.T

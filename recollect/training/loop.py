@@ -212,4 +212,5 @@ class TrainingLoop:
         saved = min((m for m in state.milestones if m.path), key=lambda m: m.loss, default=None)
         if saved is None or saved.path is None or not saved.loss < state.best.loss:
             return state.best.weights
-        return list(load_checkpoint(saved.path, state.images.device).network.parameters())
+        loaded = load_checkpoint(saved.path, state.images.device).network.parameters()
+        return [w for w, own in zip(loaded, state.network.parameters(), strict=True) if own.requires_grad]

@@ -68,7 +68,8 @@ class Muon:
         self.vectors.step()
 
     def _step_group(self, group: list[Tensor], buffer: Tensor) -> None:
-        gradient = torch.stack([p.grad.flatten(1) for p in group if p.grad is not None])
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in group]
+        gradient = torch.stack([g.flatten(1) for g in gradients])
         buffer.lerp_(gradient, 1 - self.momentum)
         nesterov = gradient.lerp(buffer, self.momentum)
         update = orthogonalize(nesterov, self.newton_schulz_steps)

@@ -20,9 +20,9 @@ FILE = "training-state.safetensors"
 FORMAT = "recollect-training-2"
 _DIFFERENCES = {
     "network": "of another network", "recipe": "with another recipe", "data_hash": "on other images",
-    "device": "on another device",
+    "device": "on another device", "frozen": "with other frozen parameters",
 }  # fmt: skip
-_OPTIMIZER = "optimizer."
+_OPTIMIZER, _FROZEN = "optimizer.", "frozen."
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,7 @@ class SavedState:
             **_numbered("average", stepper.average),
             **_numbered("best", state.best.weights),
             **{_OPTIMIZER + name: tensor for name, tensor in stepper.optimizer.state().items()},
+            **{_FROZEN + name: tensor for name, tensor in stepper.frozen.items()},
             "generator": stepper.generator.get_state(),
             "order": stepper.order,
         }
@@ -62,7 +63,7 @@ class SavedState:
     def restore(self, state: RunState, folder: Path) -> None:
         """Put a run where this one was; refuse the state of a run with other settings."""
         for name, value in state.identity().items():
-            saved = self.values.get(name)
+            saved = self.values.get(name, [])  # a state without a list of frozen parameters has none
             if saved != value:
                 raise InputError(
                     f"{folder} holds a training run {_DIFFERENCES[name]}{_describe_difference(saved, value)}; "
@@ -78,8 +79,8 @@ class SavedState:
     def _restore_stepper(self, stepper: Stepper) -> None:
         stepper.set_weights(self._list("weight"))
         stepper.restart(self.values["rate"])
-        of_optimizer = [name for name in self.tensors if name.startswith(_OPTIMIZER)]
-        stepper.optimizer.load_state({name.removeprefix(_OPTIMIZER): self.tensors[name] for name in of_optimizer})
+        stepper.set_frozen(self._named(_FROZEN))
+        stepper.optimizer.load_state(self._named(_OPTIMIZER))
         torch._foreach_copy_(stepper.average, self._list("average"))  # keeps the memory format of the weights
         stepper.generator.set_state(self.tensors["generator"].cpu())
         stepper.order = self.tensors["order"]
@@ -94,6 +95,9 @@ class SavedState:
         state.annealing = replace(state.annealing, length=length, start=start)
         state.monitor.last_intervention = values["last_intervention"]
         state.monitor.history = [Point(*point) for point in values["history"]]
+
+    def _named(self, prefix: str) -> dict[str, Tensor]:
+        return {name.removeprefix(prefix): value for name, value in self.tensors.items() if name.startswith(prefix)}
 
     def _list(self, name: str) -> list[Tensor]:
         count = sum(key.startswith(f"{name}.") for key in self.tensors)

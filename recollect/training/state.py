@@ -95,7 +95,10 @@ class RunState:
         """Return what must be equal for a run to be continued, as a JSON file holds it."""
         recipe = json.loads(json.dumps(self.recipe.record()))
         network = json.loads(describe_network(self.network))
-        return {"network": network, "recipe": recipe, "data_hash": self.data_hash, "device": self.images.device.type}
+        return {
+            "network": network, "recipe": recipe, "data_hash": self.data_hash, "device": self.images.device.type,
+            "frozen": list(self.stepper.frozen),
+        }  # fmt: skip
 
     def note(self, message: str) -> None:
         """Add a line to the log."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Literal
 
@@ -27,9 +27,9 @@ class Stepper:
 
     def __init__(self, network: nn.Module, images: Tensor, recipe: Recipe, *, use_cuda_graph: bool = True) -> None:
         self.network, self.images, self.recipe = network, images, recipe
-        self.weights: list[Tensor] = list(network.parameters())
-        if not self.weights:
-            raise InputError(f"There is nothing to train: {type(network).__name__} has no parameters.")
+        self.weights: list[Tensor] = [w for w in network.parameters() if w.requires_grad]
+        self.frozen = {name: w for name, w in network.named_parameters() if not w.requires_grad}
+        _check_trainable(network, self.weights)
         self.forward_precision: ForwardPrecision = "tf32" if images.is_cuda else "ieee"
         self.optimizer: Adam | Muon
         self._use_cuda_graph = use_cuda_graph and images.is_cuda
@@ -99,6 +99,12 @@ class Stepper:
     def set_weights(self, values: list[Tensor]) -> None:
         torch._foreach_copy_(self.weights, values)
 
+    @torch.no_grad()
+    def set_frozen(self, values: Mapping[str, Tensor]) -> None:
+        """Give frozen parameters their values back, after others were drawn or the run was saved."""
+        for name, weight in self.frozen.items():
+            weight.copy_(values[name])
+
     def precision(self) -> dict[str, str]:
         """Name the precision of each part of a step."""
         on_gpu = self.images.is_cuda
@@ -129,19 +135,27 @@ class Stepper:
             loss = (self.network(self._batch) - self._batch).square().mean()
         backward: Precision = "tf32" if self.images.is_cuda else "ieee"
         with float32_precision(backward):  # gradients tolerate TF32; the lowest loss depends on the forward pass
-            for weight, gradient in zip(self.weights, torch.autograd.grad(loss, self.weights), strict=True):
-                weight.grad = gradient
+            self._set_gradients(loss)
             self._decay_weights()
             self.optimizer.step()
         with torch.no_grad():
             torch._foreach_lerp_(self.average, self.weights, 1 / self.horizon)
             self._log_loss += loss.detach().double().log()
 
+    def _set_gradients(self, loss: Tensor) -> None:
+        """Compute gradients; a weight that the output does not depend on has none, and stays as it is."""
+        if not loss.requires_grad:
+            name = type(self.network).__name__
+            raise InputError(f"There is nothing to train in {name}: its output depends on no trainable parameter.")
+        gradients = torch.autograd.grad(loss, self.weights, allow_unused=True)
+        for weight, gradient in zip(self.weights, gradients, strict=True):
+            weight.grad = gradient
+
     @torch.no_grad()
     def _decay_weights(self) -> None:
         """Shrink the weight matrices in proportion to the rate, apart from the gradient."""
         if self.recipe.weight_decay:
-            matrices = [w for w in self.weights if w.ndim >= 2]
+            matrices = [w for w in self.weights if w.ndim >= 2 and w.grad is not None]
             torch._foreach_mul_(matrices, 1 - self.recipe.weight_decay * self.optimizer.rate)
 
     @contextmanager
@@ -175,3 +189,11 @@ class Stepper:
             self.order = torch.randperm(len(self.images), generator=self.generator, device=self.images.device)
         self._batch.copy_(self.images[self.order[:size]])
         self.order = self.order[size:]
+
+
+def _check_trainable(network: nn.Module, weights: list[Tensor]) -> None:
+    if weights:
+        return
+    has_any = any(True for _ in network.parameters())
+    why = "every parameter is frozen (requires_grad is False)" if has_any else "it has no parameters"
+    raise InputError(f"There is nothing to train in {type(network).__name__}: {why}.")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from recollect import InputError, UNet
+from recollect import FullyConnected, InputError, UNet
 from recollect.checkpoints import read_tensors, write_tensors
 from recollect.training import Recipe
 from recollect.training.saved_state import FILE
@@ -58,6 +58,25 @@ def test_a_run_that_hit_its_limit_goes_on_as_if_it_had_not(name: str, tmp_path: 
     second = train(tmp_path, recipe=RECIPES[name], max_steps=900)
     assert torch.equal(vector(whole.network), vector(second.network))
     assert [p.averaged for p in whole.history] == [p.averaged for p in second.history]
+
+
+def with_frozen_layer(scale: float = 1.0) -> FullyConnected:
+    network = small_network()
+    with torch.no_grad():
+        next(network.parameters()).mul_(scale).requires_grad_(False)
+    return network
+
+
+@pytest.mark.parametrize("name", ["adam", "cuts"])  # the latter is started again from other weights
+def test_frozen_parameters_belong_to_a_run(name: str, tmp_path: Path) -> None:
+    recipe = RECIPES[name]
+    whole = train(network=with_frozen_layer(), max_steps=600, recipe=recipe)
+    train(tmp_path, network=with_frozen_layer(), max_steps=300, recipe=recipe)
+    resumed = train(tmp_path, network=with_frozen_layer(scale=2.0), max_steps=600, recipe=recipe)
+    assert torch.equal(next(whole.network.parameters()), next(with_frozen_layer().parameters()))
+    assert torch.equal(vector(whole.network), vector(resumed.network))
+    with pytest.raises(InputError, match="holds a training run with other frozen parameters"):
+        train(tmp_path, recipe=recipe)
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,45 @@ def test_decay_bounds_the_weights_of_muon() -> None:
     assert max(norms) < 1.3 / 2.0
 
 
+class WithSpareLayer(nn.Module):
+    """A small network beside a layer of the same shape that nothing uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = small_network()
+        self.spare = nn.Linear(64, 64)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.own(x)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_what_is_unused_or_frozen_stays_as_it_is_and_the_rest_is_trained(optimizer: str) -> None:
+    network, recipe = WithSpareLayer(), Recipe(optimizer, rate=1e-3, weight_decay=0.5)
+    first, *others = network.own.parameters()
+    first.requires_grad_(False)
+    still = [first, *network.spare.parameters()]
+    before = [[w.detach().clone() for w in some] for some in (still, others)]
+    Stepper(network, small_images().pixels, recipe).run(5)
+    assert all(torch.equal(w, was) for w, was in zip(still, before[0], strict=True))
+    assert not any(torch.equal(w, was) for w, was in zip(others, before[1], strict=True))
+
+
+def test_an_unused_layer_does_not_change_how_the_others_are_trained() -> None:
+    recipe = Recipe("muon", rate=0.02, weight_decay=0.2)
+    alone, beside = (Stepper(n, small_images().pixels, recipe) for n in (small_network(), WithSpareLayer()))
+    alone.run(5)
+    beside.run(5)
+    assert torch.allclose(vector(alone.network), vector(beside.network)[: -64 * 65], atol=1e-7)
+
+
 def test_nothing_to_train() -> None:
-    with pytest.raises(InputError, match="nothing to train: Identity has no parameters"):
-        Stepper(nn.Identity(), small_images().pixels, Recipe())
+    images = small_images().pixels
+    with pytest.raises(InputError, match="nothing to train in Identity: it has no parameters"):
+        Stepper(nn.Identity(), images, Recipe())
+    with pytest.raises(InputError, match="nothing to train in FullyConnected: every parameter is frozen"):
+        Stepper(small_network().requires_grad_(False), images, Recipe())
+    spare_alone = WithSpareLayer()
+    spare_alone.own.requires_grad_(False)
+    with pytest.raises(InputError, match="its output depends on no trainable parameter"):
+        Stepper(spare_alone, images, Recipe()).run(1)
