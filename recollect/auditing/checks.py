@@ -55,6 +55,11 @@ def check_batch(influence: float | None) -> Check | None:
     )  # fmt: skip
 
 
+def check_range(doubt: str) -> Check | None:
+    """Does another range of values fit far better than the one that was stated?"""
+    return Check("range", "warning", doubt) if doubt else None
+
+
 def check_fit(train_loss: float) -> Check:
     """Is the model fitted well enough? Recovery cannot be more exact than the fit."""
     if train_loss <= ACCURATE:

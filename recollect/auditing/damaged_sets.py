@@ -87,17 +87,22 @@ def _under_mask(
     if not isinstance(truth, Erasure):
         yield DamagedSet(set_name, name, images, truth)
         return
-    _check_erases_some(name, truth)
+    _check_erases_some(name, truth, set_name)
     for fill in fills:
         label = name if fill == "zero" else f"{name}+{fill}"
         yield DamagedSet(set_name, label, images, fill_erased(truth, images, fill, seed))
 
 
-def _check_erases_some(name: str, truth: Erasure) -> None:
-    if bool(truth.keep.all()):
-        raise InputError(f"Mask {name!r} erases nothing, so there is nothing to recover.")
-    if not bool(truth.keep.any()):
-        raise InputError(f"Mask {name!r} erases everything, so there is nothing to recover an image from.")
+def _check_erases_some(name: str, truth: Erasure, set_name: str) -> None:
+    """Refuse masks that leave an image whole, which would count as recovered, or leave nothing of it."""
+    kept = truth.keep.flatten(1)
+    for outcome, whole in (("nothing", kept.all(1)), ("everything", ~kept.any(1))):
+        count, of = int(whole.sum()), len(whole)
+        if not count:
+            continue
+        images = "" if of == 1 else f" of {count} of the {of} {set_name} images"
+        why = "there is nothing to recover" if outcome == "nothing" else "there is nothing to recover an image from"
+        raise InputError(f"Mask {name!r} erases {outcome}{images}, so {why}; take another mask or larger images.")
 
 
 def _images(source: Any, name: str) -> Images:

@@ -21,7 +21,7 @@ from recollect.diffusion import DenoiserAt
 from recollect.duplicates import Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.models import Probe, open_model, probe_model, source_hash
+from recollect.models import Probe, open_model, probe_model, source_hash, stated_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def open_inputs(request: AuditRequest) -> Inputs:
     prior = prior_for(methods, request.prior, device_of(model))
     methods = build(methods, paste=request.paste, seed=request.seed, prior=prior)
     _check_methods(methods, sets["train"])
-    probe = probe_model(model, sets["train"])
+    probe = probe_model(model, sets["train"], stated=stated_ranges(request.model_options))
     identity = identify(model, sets["train"], deterministic=probe.deterministic, source=source_hash(request.model))
     duplicates = _duplicates(sets)
     damaged_sets = leave_out(damaged_sets, "control", [pair.first for pair in duplicates.across])

@@ -86,6 +86,8 @@ def _model_checks(model: Mapping[str, Any], inputs: Inputs) -> Iterator[Check]:
     yield checks.check_determinism(inputs.probe.deterministic)
     if batch := checks.check_batch(inputs.probe.batch_influence):
         yield batch
+    if values := checks.check_range(inputs.probe.range_doubt):
+        yield values
     yield checks.check_fit(model["train_loss"])
     if copying := checks.check_copying(model["damage_moved"]):
         yield copying

@@ -168,8 +168,8 @@ def audit_command(
         int | None, typer.Option(rich_help_panel=_FIT, min=0, help="The class of a class-conditional diffusion model.")
     ] = None,
     input_range: Annotated[
-        str, typer.Option(rich_help_panel=_FIT, help="Values that the model takes: 0,1 or -1,1 or 0,255.")
-    ] = "0,1",
+        str | None, typer.Option(rich_help_panel=_FIT, help="Values that the model takes: 0,1 or -1,1 or 0,255.")
+    ] = None,
     output_range: Annotated[
         str | None, typer.Option(rich_help_panel=_FIT, help="Values that the model returns, if another range.")
     ] = None,

@@ -31,8 +31,8 @@ def extract_command(
         int | None, typer.Option(min=0, help="The class to sample, for a class-conditional diffusion model.")
     ] = None,
     input_range: Annotated[
-        str, typer.Option(help="Values that an autoencoder takes: 0,1 or -1,1 or 0,255.")
-    ] = "0,1",
+        str | None, typer.Option(help="Values that an autoencoder takes: 0,1 or -1,1 or 0,255.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 42,
     device: Annotated[
         str | None, typer.Option(help="Where the model runs: cpu or cuda. Defaults to cuda if available.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,9 @@ from recollect.errors import InputError, is_whole
 from recollect.models.outputs import pick_output
 from recollect.models.value_range import Numbers, Scaling, read_range, read_scaling
 from recollect.models.wording import option, size
+
+
+Part = Literal["input", "output"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Adaptation:
     channels: int | None = None  # as many as the images have
     batch: int | None = None  # any number of images at once
     flat: bool = False
+    stated: tuple[Part, ...] = field(default=(), compare=False, repr=False)  # whose ranges the user gave
 
     @property
     def plain(self) -> bool:
@@ -34,7 +38,7 @@ class Adaptation:
 
 def read_adaptation(
     *,
-    input_range: Numbers,
+    input_range: Numbers | None,
     output_range: Numbers | None,
     mean: Numbers | None,
     std: Numbers | None,
@@ -48,9 +52,16 @@ def read_adaptation(
         raise InputError(f"channels is 1 (grey) or 3 (colour), got {channels}.")
     if batch is not None and not is_whole(batch, 1):
         raise InputError(f"batch is a number of images, 1 or more; got {batch!r}.")
-    into = read_scaling(input_range, mean, std)
+    into = read_scaling("0,1" if input_range is None else input_range, mean, std)
     back = into if output_range is None else read_range("output_range", output_range)
-    return Adaptation(into, back, output, channels, batch, flat)
+    stated = stated_ranges({"input_range": input_range, "output_range": output_range, "mean": mean})
+    return Adaptation(into, back, output, channels, batch, flat, stated)
+
+
+def stated_ranges(options: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Say of which values the options of a model state the range."""
+    names: dict[str, Part] = {"input_range": "input", "mean": "input", "output_range": "output"}
+    return tuple(dict.fromkeys(part for name, part in names.items() if options.get(name) is not None))
 
 
 class Adapted(nn.Module):

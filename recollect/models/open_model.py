@@ -27,7 +27,7 @@ def open_model(
     weights_key: str | None = None,
     label: int | None = None,
     device: torch.device | str | None = None,
-    input_range: Numbers = "0,1",
+    input_range: Numbers | None = None,
     output_range: Numbers | None = None,
     mean: Numbers | None = None,
     std: Numbers | None = None,
@@ -44,7 +44,8 @@ def open_model(
     weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth), and which one of several.
     label: the class of a class-conditional diffusion model.
     device: where the model runs. Defaults to CUDA if available; a model that is passed in stays where it is.
-    input_range, or mean and std: the values that the model takes in place of [0, 1], such as "-1,1".
+    input_range, or mean and std: the values that the model takes in place of [0, 1], such as "-1,1". A range that is
+        stated holds, though another may fit better.
     output_range: the range of its output, if that differs from the range of its input.
     output: which part of what it returns is the image: 0, "sample", "0.sample".
     channels: 1 or 3, the channels that the model takes, if the images have another number.

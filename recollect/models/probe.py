@@ -12,7 +12,7 @@ from torch import Tensor
 from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.models.adapt import Adaptation, Adapted
+from recollect.models.adapt import Adaptation, Adapted, Part
 from recollect.models.batch_check import batch_influence
 from recollect.models.outputs import pick_output
 from recollect.models.range_check import check_range, reconstruction_error
@@ -29,10 +29,14 @@ class Probe:
     deterministic: bool  # the same images twice gave the same output, bit for bit
     images: int  # how many were tried
     batch_influence: float | None = 0.0  # share by which batch-mates change an output; None if not deterministic
+    range_doubt: str = ""  # a range that fits far better than the stated one, in a sentence
 
 
-def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT) -> Probe:
-    """Run a model on the first images; an InputError says what does not fit and which option to set."""
+def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT, stated: tuple[Part, ...] = ()) -> Probe:
+    """Run a model on the first images; an InputError says what does not fit and which option to set.
+
+    `stated` says whose ranges the user gave, where the model itself does not hold that.
+    """
     if not isinstance(images, Images):
         images = Images(images[:count])
     pixels = images[:count].pixels.clone()
@@ -45,10 +49,10 @@ def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT) -> P
         out = _run(model, pixels)
         _check_finite(_check_form(out, pixels))
         mse = reconstruction_error(out, pixels)
-        check_range(model, pixels, mse)
+        range_doubt = check_range(model, pixels, mse, stated)
         deterministic = bool(torch.equal(out, _run(model, pixels)))
         influence = batch_influence(partial(_run_batch, model, len(pixels)), pixels) if deterministic else None
-    return Probe(mse, deterministic, len(pixels), influence)
+    return Probe(mse, deterministic, len(pixels), influence, range_doubt)
 
 
 def _run(model: Any, pixels: Tensor) -> Tensor:

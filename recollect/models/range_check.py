@@ -11,7 +11,7 @@ from torch import Tensor
 
 from recollect.diffusion import DenoiserAt
 from recollect.errors import InputError
-from recollect.models.adapt import Adaptation, Adapted
+from recollect.models.adapt import Adaptation, Adapted, Part
 from recollect.models.value_range import Scaling
 
 HOPELESS = 2e-3  # a reconstruction error above this (27 dB) calls for a search of other ranges
@@ -29,10 +29,14 @@ def reconstruction_error(out: Tensor, pixels: Tensor) -> float:
     return float((out.double() - pixels.double()).square().mean())
 
 
-def check_range(model: Any, pixels: Tensor, mse: float) -> None:
-    """Raise an error if the stated range is hopeless and another fits far better."""
+def check_range(model: Any, pixels: Tensor, mse: float, stated: tuple[Part, ...] = ()) -> str:
+    """Raise an error if the assumed range is hopeless and another fits far better.
+
+    A range that the user stated holds: the doubt is returned as a sentence. The model x + g(x) with a bounded g, for
+    example, reproduces anything in grey levels from 0 to 255, and nothing is wrong with its own range.
+    """
     if not _is_in_doubt(model, mse):
-        return
+        return ""
     inner, how = (model.inner, model.how) if isinstance(model, Adapted) else (model, Adaptation())
     device = model.device if isinstance(model, Adapted) else None
     tried = [(mse, how)]
@@ -41,14 +45,25 @@ def check_range(model: Any, pixels: Tensor, mse: float) -> None:
         if error is not None:
             tried.append((error, other))
     best, other = min(tried, key=lambda pair: pair[0])
-    if best <= HOPELESS and best * BETTER < mse:
-        options = other.into.words
-        if other.into != other.back:
-            options = f"{other.into.words} with {other.back.words}"
-        raise InputError(
-            f"The range of values looks wrong: as given, the model reproduces these images with an error (MSE) of "
-            f"{mse:.2g}, and with {options} it is {best:.2g}; set that."
-        )
+    if not (best <= HOPELESS and best * BETTER < mse):
+        return ""
+    options = other.into.words
+    if other.into != other.back:
+        options = f"{other.into.words} with {other.back.words}"
+    doubt = (
+        f"as given, the model reproduces these images with an error (MSE) of {mse:.2g}, and with {options} it is "
+        f"{best:.2g}"
+    )
+    if _contradicts(other, how, (*how.stated, *stated)):
+        return f"The stated range of values is used although another fits far better: {doubt}."
+    raise InputError(
+        f"The range of values looks wrong: {doubt}; set that, or state {how.into.words} to keep the range."
+    )
+
+
+def _contradicts(other: Adaptation, how: Adaptation, stated: tuple[Part, ...]) -> bool:
+    """Return whether another adaptation changes a range that the user stated."""
+    return ("input" in stated and other.into != how.into) or ("output" in stated and other.back != how.back)
 
 
 def _is_in_doubt(model: Any, mse: float) -> bool:

@@ -85,3 +85,12 @@ def test_fills_are_named_with_the_mask_and_have_nothing_to_do_with_a_blur() -> N
 def test_a_fill_is_refused_where_no_mask_erases(fills: list[str]) -> None:
     with pytest.raises(InputError, match="what erased pixels hold, and blur:1, coarse:2 erase no pixel"):
         damage({"train": images(3, 1)}, {"blur:1": "blur:1", "coarse:2": "coarse:2"}, fills, 42)
+
+
+def test_masks_of_single_pixels_leave_images_whole_or_erase_them_and_are_refused() -> None:
+    """An image that lost nothing would count as recovered."""
+    tiny = {"train": images(20, 1, size=1)}
+    with pytest.raises(InputError, match=r"'r' erases nothing of \d+ of the 20 train images, .* larger images"):
+        damage(tiny, {"r": "random-each:0.5"}, ZERO, 42)
+    with pytest.raises(InputError, match="erases everything of 20 of the 20 train images"):
+        damage(tiny, {"r": "random-each:1"}, ZERO, 42)

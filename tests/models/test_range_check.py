@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from recollect import InputError
-from recollect.models import open_model, probe_model
+from recollect.models import open_model, probe_model, stated_ranges
 from tests.models.making import images, tiny
 
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
@@ -31,9 +31,28 @@ def test_a_wrong_range_is_told_with_the_one_that_fits(low: float, high: float, w
     assert probe_model(open_model(model, input_range=(low, high)), images()).mse < 2e-3
 
 
-def test_a_range_that_was_set_though_none_was_needed() -> None:
-    with pytest.raises(InputError, match="--input-range 0,1"):
-        probe_model(open_model(fitted(0, 1), input_range="-1,1"), images())
+def test_a_stated_range_holds_though_another_fits_better() -> None:
+    found = probe_model(open_model(fitted(0, 1), input_range="-1,1"), images())
+    assert found.range_doubt.startswith("The stated range of values is used although another fits far better")
+    assert "--input-range 0,1" in found.range_doubt
+    assert probe_model(open_model(fitted(0, 1)), images()).range_doubt == ""
+
+
+class Residual(nn.Module):
+    """x + g(x) with a bounded g: in grey levels from 0 to 255 anything is reproduced."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + 0.6 * torch.tanh(5 * x - 2)
+
+
+@pytest.mark.parametrize("model", [Residual(), lambda x: Residual()(x)], ids=["module", "function"])
+def test_a_residual_model_is_refused_only_where_no_range_is_stated(model: Any) -> None:
+    with pytest.raises(
+        InputError, match=r"--input-range 0,255.*or state input_range='0,1' \(--input-range 0,1\) to keep"
+    ):
+        probe_model(open_model(model), images())
+    options = {"input_range": "0,1"}
+    assert "0,255" in probe_model(open_model(model, **options), images(), stated=stated_ranges(options)).range_doubt
 
 
 def test_an_output_range_of_its_own() -> None:
