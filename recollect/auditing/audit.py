@@ -11,15 +11,18 @@ from recollect.auditing.attraction import examine
 from recollect.auditing.diffusion_model import chart_noise_levels, check_measurer
 from recollect.auditing.facts import audit_facts
 from recollect.auditing.inputs import Inputs, choose_settings, open_inputs
-from recollect.auditing.judge import judge
+from recollect.auditing.judge import judge, statistics_of
 from recollect.auditing.measure import Conditions, Measured, Measurer, Trial, measure_cells
 from recollect.auditing.progress import AuditProgress, no_progress, shown_progress, tell_on_stderr
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.result import Audit
+from recollect.auditing.stability import examine_stability
 from recollect.auditing.store import Store
+from recollect.auditing.thresholds import supported_by
 from recollect.auditing.traces import trace_audit
 from recollect.auditing.workload import WholeProgress, Workload, workload_sentence
 from recollect.distributed.jobs import Budget, Log
+from recollect.records import Record
 from recollect.recovery import Progress
 
 
@@ -72,6 +75,7 @@ def _run(
         store, whole.stage("cells"), tell,
     )  # fmt: skip
     facts |= chart_noise_levels(f, inputs.scored, inputs.methods, request.seed, store, whole.stage("cells"))
+    facts["stability"] = _stability(inputs, facts, records, conditions, store, whole.stage("stability"))
     attraction = None
     if request.attractors:
         first = inputs.scored["train"][: request.attractors]
@@ -85,6 +89,19 @@ def _run(
     if request.out:
         result.save(request.out)
     return result
+
+
+def _stability(
+    inputs: Inputs, facts: dict[str, Any], records: list[Record], conditions: Conditions, store: Store,
+    progress: AuditProgress,
+) -> dict[str, Any]:  # fmt: skip
+    threshold = supported_by(facts["model"]["train_loss"])
+    statistics = statistics_of(inputs.methods, records, threshold)
+    method = inputs.methods[statistics.main_method]
+    return examine_stability(
+        inputs.model, inputs.damaged_sets, statistics, method, threshold.mse, inputs.sets["train"], conditions, store,
+        progress,
+    )  # fmt: skip
 
 
 def _measure_here(f: Any, trial: Trial, progress: Progress) -> Measured:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import torch
 
+from recollect.auditing.stability import Stability
 from recollect.images import Images
 from recollect.records import Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Score
@@ -197,6 +198,21 @@ def check_rounding(records: Sequence[Record], measured: float | None) -> Check:
         "float32", "note",
         f"{share:.0%} of the errors are below {rounding:.0e}, where float32 rounding decides: rates at thresholds "
         "that small mean nothing.",
+    )  # fmt: skip
+
+
+def check_stability(stability: Stability) -> Check:
+    """Do single answers stay where they are if the arithmetic changes?"""
+    name, changes = "stability", " and in ".join(stability.changes)
+    sample = f"{stability.images} answers of {stability.method} under {stability.mask}, run again in {changes}"
+    if not stability.moved and not stability.flipped:
+        return Check(name, "ok", f"Answers are stable: of {sample}, none moves by more than {stability.threshold:.0e}.")
+    level: Level = "warning" if stability.flipped else "note"
+    return Check(
+        name, level,
+        f"Single answers are not stable: of {sample}, {stability.moved} ({stability.share_moved:.0%}) move "
+        f"by more than {stability.threshold:.0e} (MSE), by up to {stability.largest:.1e}, and {stability.flipped} "
+        "change whether their image is recovered.",
     )  # fmt: skip
 
 

@@ -71,9 +71,9 @@ def noise_level_facts(f: Any) -> dict[str, Any]:
 def chart_noise_levels(
     f: Any, sets: Mapping[str, Images], methods: Mapping[str, Any], seed: int, store: Store, progress: AuditProgress
 ) -> dict[str, Any]:
-    """Measure a few images of each set at every noise level, with the gamma of the methods; nothing of other models."""
+    """Measure a few images of each set at every noise level, with the gamma of the methods; null for other models."""
     if not isinstance(f, DenoiserAt):
-        return {}
+        return {"noise_levels": None}
     gamma = next((float(method.gamma) for method in methods.values() if hasattr(method, "gamma")), Blind.gamma)
     progress("measuring where memory sits", 1, 1)  # the cells are done
     few = {name: images[images.spread(min(CHARTED, len(images)))] for name, images in sets.items()}

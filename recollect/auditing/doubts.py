@@ -7,15 +7,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from recollect.auditing.checks import copies_input
+from recollect.auditing.stability import Stability
 from recollect.auditing.thresholds import Threshold
 from recollect.records import Record
 
 SETTLED = ("converged", "done")
+UNSTABLE = 0.2  # share of recoveries run again whose outcome may change
 
 
 def find_doubts(
     model: Mapping[str, Any], attacks: Sequence[Record], threshold: Threshold, *, has_control: bool,
-    stop_at_limit: Collection[str] = (),
+    stop_at_limit: Collection[str] = (), stability: Stability | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """List every reason; `attacks` are the records of the attacks on training images."""
     if not attacks:
@@ -27,6 +29,11 @@ def find_doubts(
         yield "The model copies its input, and these attacks cannot show what such a model memorized."
     if attacks and not any(_settled(record, stop_at_limit) for record in attacks):
         yield "No recovery settled, so more rounds or another gamma may recover more."
+    if stability and stability.flipped > UNSTABLE * stability.images:
+        yield (
+            f"Rounding decides what is recovered: {stability.flipped} of {stability.images} recoveries that were run "
+            "again ended otherwise."
+        )
 
 
 def _fit(model: Mapping[str, Any], threshold: Threshold) -> Iterator[str]:

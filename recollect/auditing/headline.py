@@ -128,6 +128,12 @@ def membership_sentence(statistics: Statistics) -> str | None:
     )
     if attack.tpr_at_1_fpr is not None:
         sentence += f", and {attack.tpr_at_1_fpr:.0%} of the training images are found at 1% false positives"
+    calibrated = statistics.calibrated_membership()
+    if calibrated is not None:
+        sentence += (
+            f". Against unseen images of equal difficulty: AUC {calibrated.auc:.3f} ({calibrated.auc_low:.3f} to "
+            f"{calibrated.auc_high:.3f})"
+        )
     return f"{sentence}."
 
 

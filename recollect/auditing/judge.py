@@ -13,6 +13,7 @@ from recollect.auditing.doubts import find_doubts
 from recollect.auditing.headline import Finding, attribution, find, headline
 from recollect.auditing.inputs import Inputs
 from recollect.auditing.method_setup import attacks, counted_methods, names_where, trait
+from recollect.auditing.stability import Stability
 from recollect.auditing.statistics import ANY_MASK, Statistics
 from recollect.auditing.thresholds import Threshold, supported_by
 from recollect.auditing.verdict import Gate, Verdict, decide
@@ -39,10 +40,11 @@ def judge(
 ) -> Judgement:  # fmt: skip
     """Draw conclusions from records; nothing is measured here."""
     threshold = supported_by(facts["model"]["train_loss"])
-    statistics, settings = _statistics(inputs, records, threshold), facts["settings"]
+    statistics, settings = statistics_of(inputs.methods, records, threshold), facts["settings"]
     method, finding = inputs.methods[statistics.main_method], find(statistics, threshold)
-    rows = _attractors(inputs, records, attraction)
+    rows, stability = _attractors(inputs, records, attraction), Stability.of(facts["stability"], threshold.mse)
     findings = [*_model_checks(facts["model"], inputs), *_image_checks(inputs), *_record_checks(inputs, facts, records)]
+    findings.append(checks.check_stability(stability))
     if attraction is not None:
         findings.append(checks.check_attractors(rows) if rows is not None else _no_attractors(attraction))
     if facts["prior"]:
@@ -59,9 +61,9 @@ def judge(
     )
 
 
-def _statistics(inputs: Inputs, records: list[Record], threshold: Threshold) -> Statistics:
+def statistics_of(methods: Mapping[str, Any], records: list[Record], threshold: Threshold) -> Statistics:
     """Choose the strongest single attack: the one that recovers most under any mask; of equal ones the first."""
-    counted = counted_methods(inputs.methods)
+    counted = counted_methods(methods)
     every = Statistics(records, counted[0], counted=counted)
     strongest = max(counted, key=lambda method: every.rate("train", ANY_MASK, method, threshold.mse).count)
     return Statistics(records, strongest, counted=counted)
@@ -72,6 +74,7 @@ def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: S
     doubts = find_doubts(
         facts["model"], _attacked(inputs, statistics.records), gate.threshold, has_control=statistics.has_control,
         stop_at_limit=names_where(inputs.methods, "stops_at_limit"),
+        stability=Stability.of(facts["stability"], gate.threshold.mse),
     )  # fmt: skip
     return decide(gate, rates["train"], rates.get("control"), list(doubts))
 

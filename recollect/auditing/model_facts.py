@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor
 
 from recollect.degradation import Degradation
-from recollect.devices.precision import device_of, evaluation_mode, module_of
+from recollect.devices.precision import device_of, evaluation_mode, module_of, weights_of
 from recollect.images import Images
 from recollect.models import Adapted
 from recollect.models.formats import ModelReference, find_format
@@ -75,13 +75,25 @@ def damage_moved(f: Any, images: Images, truths: Iterable[Degradation]) -> float
 @torch.no_grad()
 def rounding(f: Any, images: Images) -> float | None:
     """Compute the MSE that float32 alone puts into the output, against float64; None if float64 cannot run."""
-    if not isinstance(f, nn.Module) or not any(p.is_floating_point() for p in f.parameters()):
+    if not any(weights.is_floating_point() for weights in weights_of(f)):
         return None
     x = images.pixels.to(device_of(f))
+    double = as_float64(f, x)
+    if double is None:
+        return None
+    with evaluation_mode(f), evaluation_mode(double):
+        return float(mse(f(x.clone()), double(x.double())).mean())
+
+
+@torch.no_grad()
+def as_float64(f: Any, x: Tensor) -> Any:
+    """Copy a model in float64; None if it cannot run on these images, for it may be fixed to float32 in any way."""
     try:
-        double = copy.deepcopy(f).double()
-        with evaluation_mode(f), evaluation_mode(double):
-            exact, rounded = double(x.double()), f(x.clone())
-        return float(mse(rounded, exact).mean()) if exact.dtype == torch.float64 else None
-    except Exception:  # a foreign model may be fixed to float32 in any way
+        double = copy.deepcopy(f)
+        if (network := module_of(double)) is not None:
+            network.double()
+        with evaluation_mode(double):
+            out = double(x.to(device_of(double)).double())
+        return double if out.dtype == torch.float64 and out.shape == x.shape else None
+    except Exception:  # a foreign model may fail in any way
         return None

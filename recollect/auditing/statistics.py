@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 
+from recollect.auditing.calibration import calibrated_scores
 from recollect.auditing.membership import Membership, membership
 from recollect.auditing.nearest import Nearest, outcomes
 from recollect.errors import InputError
+from recollect.methods import Biharmonic
 from recollect.records import Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate, Score, excess, wilson
 
@@ -94,6 +96,16 @@ class Statistics:
             return None
         errors = (self.score(s, mask, method or self.main_method).mse.tolist() for s in ("train", "control"))
         return membership(*errors)
+
+    def calibrated_membership(self, method: str | None = None, mask: str = ANY_MASK) -> Membership | None:
+        """Get the same against unseen images of equal difficulty; None where biharmonic inpainting was not run."""
+        measure = next((r.cell["method"] for r in self.records if _measures_difficulty(r)), None)
+        if measure is None or not self.has_control:
+            return None
+        errors = (self.score(s, mask, method or self.main_method).mse.numpy() for s in ("train", "control"))
+        difficulty = (self.score(s, mask, measure).mse.numpy() for s in ("train", "control"))
+        scores = calibrated_scores(*errors, *difficulty)
+        return None if scores is None else membership(*scores)
 
     def _names(self, part: str) -> list[str]:
         return list(dict.fromkeys(record.cell[part] for record in self.records))
@@ -233,7 +245,13 @@ def membership_rows(statistics: Statistics) -> Iterator[Row]:
         for mask in [*statistics.masks, ANY_MASK]:
             attack = statistics.membership(method, mask)
             if attack is not None:
-                yield {"mask": mask, "method": method, **asdict(attack)}
+                calibrated = statistics.calibrated_membership(method, mask)
+                beside = {"calibrated": asdict(calibrated) if calibrated else None}
+                yield {"mask": mask, "method": method, **asdict(attack), **beside}
+
+
+def _measures_difficulty(record: Record) -> bool:
+    return bool(record.settings.get("method", {}).get("kind") == Biharmonic.__name__)
 
 
 def _mean(values: Sequence[float] | None) -> float | None:

@@ -11,9 +11,10 @@ import torch
 
 from recollect.auditing.damaged_sets import DamagedSet
 from recollect.auditing.inputs import Inputs
-from recollect.auditing.method_setup import are_built, most_passes
+from recollect.auditing.method_setup import are_built, counted_methods, most_passes
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
+from recollect.auditing.stability import RUNS, sample_size
 from recollect.devices.precision import device_of, evaluation_mode
 from recollect.distributed.jobs import Budget
 
@@ -39,6 +40,7 @@ class Workload:
         return cls({
             "tuning": 0.0 if are_built(inputs.methods) else TUNING_SHARE * cells,
             "cells": cells,
+            "stability": float(_passes_again(inputs)),
             "attractors": float(request.attractors * ATTRACTOR_PASSES),
         })  # fmt: skip
 
@@ -50,6 +52,12 @@ class Workload:
 def passes_of_cells(damaged_sets: Sequence[DamagedSet], methods: Mapping[str, Any]) -> list[int]:
     """Compute the most passes of each cell, in the order in which cells are measured."""
     return [len(damaged.images) * most_passes(m) for damaged in damaged_sets for m in methods.values()]
+
+
+def _passes_again(inputs: Inputs) -> int:
+    """Compute the most passes of the recoveries that are run again."""
+    most = max(most_passes(inputs.methods[name]) for name in counted_methods(inputs.methods))
+    return RUNS * sample_size(len(inputs.scored["train"])) * most
 
 
 @torch.no_grad()

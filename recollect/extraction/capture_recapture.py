@@ -26,20 +26,24 @@ def stored_images(captures: np.ndarray) -> StoredImages:
     """Estimate from how often each training image was captured; many captured once mean that more are unseen."""
     most = len(captures)
     captures = np.asarray(captures)[np.asarray(captures) > 0]
-    seen, draws = len(captures), int(captures.sum())
+    seen = len(captures)
     if not seen:
         return StoredImages(0, 0.0, 0)
-    once, twice = int((captures == 1).sum()), int((captures == 2).sum())
-    part = (draws - 1) / draws
-    unseen, variance = _unseen(once, twice, part, seen)
+    unseen, variance = estimate_unseen(captures)
     if unseen <= 0:
         return StoredImages(seen, float(seen), seen)
     spread = math.exp(Z * math.sqrt(math.log(1 + variance / unseen**2)))
     return StoredImages(seen, min(most, seen + unseen), min(most, seen + math.floor(unseen / spread)))
 
 
-def _unseen(once: int, twice: int, part: float, seen: int) -> tuple[float, float]:
-    """Compute Chao's estimate of the images not seen, and its variance; corrected where none was seen twice."""
+def estimate_unseen(captures: np.ndarray) -> tuple[float, float]:
+    """Compute Chao's estimate of the images not seen, and its variance; corrected where none was seen twice.
+
+    `captures` are above zero. The estimate is exact where all images are captured alike, and too low otherwise.
+    """
+    seen, draws = len(captures), int(captures.sum())
+    once, twice = int((captures == 1).sum()), int((captures == 2).sum())
+    part = (draws - 1) / draws
     if twice:
         ratio = once / twice
         variance = twice * (part / 2 * ratio**2 + part**2 * ratio**3 + part**2 / 4 * ratio**4)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from recollect.devices.precision import device_of
@@ -14,7 +15,7 @@ from recollect.diffusion.sampling import STEPS, evaluations_for
 from recollect.errors import InputError, check_seed, is_whole
 from recollect.extraction.capture_recapture import StoredImages, stored_images
 from recollect.extraction.copies import Copies, find_copies
-from recollect.extraction.starts import starts
+from recollect.extraction.starts import kinds_of_starts, starts
 from recollect.images import Images
 from recollect.methods import Iterate
 from recollect.scoring import ACCURATE, APPROXIMATE
@@ -35,6 +36,7 @@ class Extraction:
     evaluations: int  # of the network, over all samples
     kind: str  # how samples were made
     stored: StoredImages | None = None  # an autoencoder's, by capture and recapture
+    starts: Sequence[str] = ()  # the kind of start of each sample of an autoencoder
 
     @property
     def distinct(self) -> dict[str, int]:
@@ -50,6 +52,19 @@ class Extraction:
         """The network evaluations for each training image that came out approximately; None if none did."""
         count = self.distinct["approximate"]
         return self.evaluations / count if count else None
+
+    @property
+    def by_start(self) -> dict[str, dict[str, int]]:
+        """For each kind of start: the samples, those that are copies approximately, and of how many images."""
+        kinds, copied = np.array(self.starts), self.nearest.mse < APPROXIMATE
+        return {
+            kind: {
+                "samples": int((kinds == kind).sum()),
+                "copies": int(copied[kinds == kind].sum()),
+                "distinct": len(np.unique(self.nearest.by_pixels[copied & (kinds == kind)])),
+            }
+            for kind in dict.fromkeys(self.starts)
+        }
 
     def __str__(self) -> str:
         distinct, total = self.distinct, len(self.ids)
@@ -78,6 +93,7 @@ class Extraction:
             "evaluations": self.evaluations,
             "evaluations_each": self.evaluations_each,
             "stored": None if self.stored is None else vars(self.stored),
+            "by_start": self.by_start,
             "captures": {self.ids[i]: int(captures[i]) for i in captures.nonzero()[0].tolist()},
         }
 
@@ -89,7 +105,7 @@ def extract(
     """Count the training images among the samples of a diffusion model, or the attractors of an autoencoder.
 
     A diffusion model is sampled from noise in so many steps. An autoencoder is applied over and over from noise,
-    constants, blends and, if given, unseen images.
+    constants, blends and, if given, unseen images. ADMM with every pixel erased does the same: its v is f(v).
     """
     if not is_whole(samples, 1):
         raise InputError(f"samples is a number of images, 1 or more; got {samples!r}.")
@@ -122,7 +138,8 @@ def _from_autoencoder(
     kind = "attractors from noise, constants and blends"
     if control is not None:
         kind = "attractors from noise, constants, blends and unseen images"
-    return Extraction(ended, near, train.ids, int(recovery.steps.sum()), kind, stored)
+    kinds = kinds_of_starts(samples, with_unseen=control is not None)
+    return Extraction(ended, near, train.ids, int(recovery.steps.sum()), kind, stored, kinds)
 
 
 def _each(evaluations: float | None) -> str:

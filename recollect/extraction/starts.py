@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -35,7 +35,15 @@ def _blend(rng: np.random.Generator, shape: Shape) -> Tensor:
     return share * _smooth(rng, shape) + (1 - share) * _noise(rng, shape)
 
 
-KINDS: Sequence[Callable[[np.random.Generator, Shape], Tensor]] = (_noise, _constant, _smooth, _blend)
+Draw = Callable[[np.random.Generator, Shape], Tensor]
+KINDS: Mapping[str, Draw] = {"noise": _noise, "constant": _constant, "smooth": _smooth, "blend": _blend}
+OF_UNSEEN = ("unseen image", "blend of unseen images")
+
+
+def kinds_of_starts(count: int, *, with_unseen: bool) -> list[str]:
+    """Name the kind of each start."""
+    names = [*KINDS, *(OF_UNSEEN if with_unseen else ())]
+    return [names[number % len(names)] for number in range(count)]
 
 
 def starts(count: int, shape: Shape, seed: int, unseen: Images | None = None) -> Tensor:
@@ -43,7 +51,7 @@ def starts(count: int, shape: Shape, seed: int, unseen: Images | None = None) ->
 
     A start depends on its number and the seed alone.
     """
-    kinds = [*KINDS]
+    kinds = [*KINDS.values()]
     if unseen is not None:
         pixels = unseen.pixels
         kinds += [lambda rng, _: pixels[int(rng.integers(len(pixels)))], lambda rng, _: _blend_of_two(rng, pixels)]

@@ -14,7 +14,6 @@ from recollect.models.outputs import pick_output
 from recollect.models.value_range import Numbers, Scaling, read_range, read_scaling
 from recollect.models.wording import option, size
 
-
 Part = Literal["input", "output"]
 
 

@@ -325,3 +325,15 @@ def test_nothing_is_searched_for_methods_that_have_no_gamma() -> None:
         found = small_audit(train=4, masks="half", gamma=None, start=None, methods=methods)
         assert "tried" not in found.facts["settings"]
         assert found.facts["train"]["images"] == 4
+
+
+def test_membership_is_calibrated_where_biharmonic_inpainting_was_run() -> None:
+    given: dict[str, Any] = {"control": 20, "masks": "half"}
+    found = small_audit(methods="iterate,biharmonic", **given)
+    calibrated = found.calibrated_membership()
+    assert calibrated is not None
+    assert calibrated.auc > 0.9
+    assert f"of equal difficulty: AUC {calibrated.auc:.3f}" in str(found.membership_sentence)
+    rows = found.to_dict()["membership"]
+    assert all(row["calibrated"]["auc"] >= 0 for row in rows)
+    assert small_audit(methods="iterate", **given).calibrated_membership() is None

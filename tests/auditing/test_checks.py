@@ -6,6 +6,7 @@ import torch
 
 from recollect import Images
 from recollect.auditing import checks
+from recollect.auditing.stability import Stability
 from recollect.records import Record
 
 
@@ -169,3 +170,25 @@ def test_a_prior_is_weak_where_simple_inpainting_is_ahead_of_it() -> None:
     assert strong is not None
     assert (strong.level, "in 3 of 3 tries, by 10.0 dB" in strong.sentence) == ("ok", True)
     assert checks.check_prior_strength([record("ddnm", mse=[1.0])], ["ddnm"], []) is None
+
+
+@pytest.mark.parametrize(
+    ("moved", "flipped", "level", "words"),
+    [
+        (0, 0, "ok", "of 8 answers of refined under half, run again in float64 and in batches of 3, none moves"),
+        (3, 0, "note", "3 (38%) move by more than 1e-07 (MSE), by up to 1.3e+01, and 0 change whether"),
+        (3, 2, "warning", "Single answers are not stable"),
+    ],
+)
+def test_stability(moved: int, flipped: int, level: str, words: str) -> None:
+    changes = ["float64", "batches of 3"]
+    found = checks.check_stability(Stability("refined", "half", 8, changes, moved, flipped, 13.0, 1e-7))
+    assert (found.name, found.level) == ("stability", level)
+    assert words in found.sentence
+
+
+def test_a_stated_range_that_fits_badly_is_a_warning() -> None:
+    assert checks.check_range("") is None
+    doubted = checks.check_range("Another fits.")
+    assert doubted is not None
+    assert (doubted.level, doubted.sentence) == ("warning", "Another fits.")

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from recollect.auditing.doubts import find_doubts
+from recollect.auditing.stability import Stability
 from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold
 from recollect.records import Record
 
@@ -43,6 +44,14 @@ def test_a_sound_audit_leaves_no_doubt() -> None:
 )
 def test_each_reason_is_a_sentence(change: dict[str, Any], words: str) -> None:
     assert words in doubts(**change)
+
+
+@pytest.mark.parametrize(("flipped", "doubted"), [(0, False), (1, False), (2, True)])
+def test_outcomes_that_rounding_decides_are_a_doubt_beyond_a_share(flipped: int, doubted: bool) -> None:
+    stability = Stability("blind", "half", 8, ["float64"], flipped, flipped, 1.0, 1e-7)
+    found = list(find_doubts(GOOD, [attack("converged")], EXACT, has_control=True, stability=stability))
+    words = [f"Rounding decides what is recovered: {flipped} of 8 recoveries that were run again ended otherwise."]
+    assert found == (words if doubted else [])
 
 
 def test_several_reasons_are_all_given() -> None:

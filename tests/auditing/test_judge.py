@@ -15,6 +15,7 @@ def planted() -> Audit:
 def test_all_that_can_be_checked_is(planted: Audit) -> None:
     names = [
         "deterministic", "batch", "fit", "control", "overlap", "duplicates", "black", "zero-rule", "stops", "float32",
+        "stability",
     ]  # fmt: skip
     assert [check.name for check in planted.checks] == names
     assert all(check.sentence.endswith(".") for check in planted.checks)

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from recollect import FullyConnected, Images, InputError
+from recollect.degradation import all_erased
 from recollect.extraction import extract
+from recollect.methods import admm
 from tests.auditing.making import images as bright
 from tests.diffusion.making import memory_of, pictures
 from tests.planted import Memorizer
@@ -35,6 +37,24 @@ def test_attractors_of_an_autoencoder_that_memorized_are_its_training_images() -
     assert "By capture and recapture the model stores at least" in str(found)
     with_unseen = extract(Memorizer(stored.pixels), stored, control=bright(4, 2), samples=12)
     assert "unseen images" in with_unseen.kind
+    assert set(found.by_start) == {"noise", "constant", "smooth", "blend"}
+    assert set(with_unseen.by_start) - set(found.by_start) == {"unseen image", "blend of unseen images"}
+    copies = found.to_dict()["captures"]
+    assert sum(row["copies"] for row in found.by_start.values()) == sum(copies.values())
+    assert all(row["distinct"] <= len(copies) for row in found.by_start.values())
+
+
+@pytest.mark.parametrize("steps", [2, 5])
+def test_admm_with_every_pixel_erased_is_iteration(steps: int) -> None:
+    """So an extraction that iterates from a constant has run it: its v is f(v), and it returns 2 v - (the v before)."""
+    stored = bright(6, 1)
+    f, y = Memorizer(stored.pixels, sharpness=0.05), torch.zeros_like(stored.pixels[:1])
+    v = [torch.full_like(y, 0.5)]
+    for _ in range(steps):
+        v.append(f(v[-1]))
+    erased = admm(f, y, all_erased(y), gamma=0.5, steps=steps, origin=0.5)
+    assert torch.allclose(erased, 2 * v[steps - 1] - v[steps - 2], atol=1e-6)
+    assert not torch.allclose(v[steps], v[0], atol=1e-3)
 
 
 def test_an_untrained_network_gives_nothing_away() -> None:

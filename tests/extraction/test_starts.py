@@ -1,6 +1,6 @@
 import torch
 
-from recollect.extraction.starts import KINDS, starts
+from recollect.extraction.starts import KINDS, kinds_of_starts, starts
 from tests.diffusion.making import pictures
 
 
@@ -27,3 +27,12 @@ def test_unseen_images_and_blends_of_them_are_starts_too() -> None:
     assert not bool(equal[:4].any())
     low, high = unseen.pixels.amin(0), unseen.pixels.amax(0)
     assert bool(((drawn[5::6] >= low - 1e-6) & (drawn[5::6] <= high + 1e-6)).all())
+
+
+def test_each_start_has_the_name_of_its_kind() -> None:
+    assert kinds_of_starts(5, with_unseen=False) == ["noise", "constant", "smooth", "blend", "noise"]
+    unseen = pictures(3)
+    drawn = starts(6, (3, 8, 8), 0, unseen)
+    names = kinds_of_starts(6, with_unseen=True)
+    assert names[4:] == ["unseen image", "blend of unseen images"]
+    assert bool((drawn[names.index("unseen image")] == unseen.pixels).flatten(1).all(1).any())
