@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from recollect.devices.precision import apply_checked, check_dtype, evaluation_mode
 from recollect.errors import InputError
@@ -136,8 +137,9 @@ class Jacobian:
         self._pull = torch.func.vjp(self._f, image)[1]
 
     def times(self, vector: np.ndarray) -> np.ndarray:
-        """Compute J v."""
-        return self._flat(torch.func.jvp(self._f, (self._image,), (self._shaped(vector),))[1])
+        """Compute J v; attention has forward differentiation in its plain form alone."""
+        with sdpa_kernel(SDPBackend.MATH):
+            return self._flat(torch.func.jvp(self._f, (self._image,), (self._shaped(vector),))[1])
 
     def transposed_times(self, vector: np.ndarray) -> np.ndarray:
         """Compute J^T v."""

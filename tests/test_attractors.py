@@ -250,6 +250,38 @@ def test_no_forward_differentiation_is_needed() -> None:
     assert spectral_radius(Half.apply, point(), dense_limit=0).value == pytest.approx(0.5)
 
 
+class Attention(nn.Module):
+    """Rows of an image attend to each other."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            self.mix = nn.Parameter(scale * torch.randn(3, 6, 6).double())
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = (x @ mix for mix in self.mix)
+        return x + nn.functional.scaled_dot_product_attention(query, key, value)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0])
+def test_attention_is_examined_in_products_as_in_full(scale: float) -> None:
+    f, h = Attention(scale), 1e-6
+    x = point()[None]
+    with torch.no_grad():
+        moved = [(f(x + h * e) - f(x - h * e)).flatten() / (2 * h) for e in torch.eye(SIZE).double().view(-1, *x.shape)]
+    exact = torch.stack(moved, 1).numpy()
+    assert np.allclose(Jacobian(f, x).dense(), exact, atol=1e-6)
+    vector = np.random.default_rng(0).standard_normal(SIZE)
+    assert np.allclose(Jacobian(f, x).times(vector), exact @ vector, atol=1e-6)
+    radius = float(np.abs(np.linalg.eigvals(exact)).max())
+    for limit in LIMITS.values():
+        assert spectral_radius(f, x, dense_limit=limit).value == pytest.approx(radius, rel=1e-4)
+        assert proximal_test(f, x, dense_limit=limit).highest == pytest.approx(
+            float(np.linalg.eigvalsh((exact + exact.T) / 2)[-1]), abs=1e-4
+        )
+
+
 def test_a_jacobian_that_is_not_finite_is_undecided() -> None:
     for limit in (0, 768):
         radius = spectral_radius(lambda x: x.sqrt(), torch.zeros(1, 3, 3), dense_limit=limit)
