@@ -37,14 +37,7 @@ def check_range(model: Any, pixels: Tensor, mse: float, stated: tuple[Part, ...]
     """
     if not _is_in_doubt(model, mse):
         return ""
-    inner, how = (model.inner, model.how) if isinstance(model, Adapted) else (model, Adaptation())
-    device = model.device if isinstance(model, Adapted) else None
-    tried = [(mse, how)]
-    for other in _alternatives(how, how.channels or pixels.shape[1]):
-        error = _error_under(Adapted(inner, other, device), pixels)
-        if error is not None:
-            tried.append((error, other))
-    best, other = min(tried, key=lambda pair: pair[0])
+    best, other, how = _best_range(model, pixels, mse)
     if not (best <= HOPELESS and best * BETTER < mse):
         return ""
     options = other.into.words
@@ -59,6 +52,18 @@ def check_range(model: Any, pixels: Tensor, mse: float, stated: tuple[Part, ...]
     raise InputError(
         f"The range of values looks wrong: {doubt}; set that, or state {how.into.words} to keep the range."
     )
+
+
+def _best_range(model: Any, pixels: Tensor, mse: float) -> tuple[float, Adaptation, Adaptation]:
+    """Find the range with the smallest error: that error, the adaptation, and the one in use."""
+    inner, how = (model.inner, model.how) if isinstance(model, Adapted) else (model, Adaptation())
+    device = model.device if isinstance(model, Adapted) else None
+    tried = [(mse, how)]
+    for other in _alternatives(how, how.channels or pixels.shape[1]):
+        error = _error_under(Adapted(inner, other, device), pixels)
+        if error is not None:
+            tried.append((error, other))
+    return (*min(tried, key=lambda pair: pair[0]), how)
 
 
 def _contradicts(other: Adaptation, how: Adaptation, stated: tuple[Part, ...]) -> bool:

@@ -51,7 +51,7 @@ def test_a_residual_model_is_refused_only_where_no_range_is_stated(model: Any) -
         InputError, match=r"--input-range 0,255.*or state input_range='0,1' \(--input-range 0,1\) to keep"
     ):
         probe_model(open_model(model), images())
-    options = {"input_range": "0,1"}
+    options: dict[str, Any] = {"input_range": "0,1"}
     assert "0,255" in probe_model(open_model(model, **options), images(), stated=stated_ranges(options)).range_doubt
 
 

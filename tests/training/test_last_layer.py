@@ -88,7 +88,7 @@ def test_where_it_does_not_apply() -> None:
     assert last_linear(nn.Identity()) is None
     assert last_linear(small_network().requires_grad_(False)) is None  # frozen
     unused_last = nn.ModuleList([nn.Identity(), nn.Linear(64, 64)])
-    unused_last.forward = unused_last[0].forward  # type: ignore[method-assign]
+    unused_last.forward = unused_last[0].forward
     assert solve_last_layer(unused_last, few) is None
     network = FullyConnected((1, 2, 2), layers=3, width=5)
     assert last_linear(network) is network.net[-2]
