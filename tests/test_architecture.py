@@ -69,12 +69,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": CHANGES_WEIGHTS,
     "diffusion": CHANGES_WEIGHTS,
     "extraction": JOINS,
+    "canaries": LEAVES | {"sources"},
     "report": {"errors", "palette", "records", "scoring", "visible"},
-    "auditing": JOINS | {"distributed", "report"},
+    "auditing": JOINS | {"canaries", "distributed", "report"},
     "demo": JOINS | {"auditing"},
     "distributed": {"errors", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},
-    "cli": JOINS | {"auditing", "demo", "distributed", "extraction", "paper", "report"},
+    "cli": JOINS | {"auditing", "canaries", "demo", "distributed", "extraction", "paper", "report"},
 }
 LEAN = LEAVES | {"accelerate", "attractors", "engine", "methods"}  # only torch and numpy at the top of a file
 WHOLE_WHEN_USED = {"accelerate/tf32x3/kernels.py": {"triton"}}  # files that are imported themselves only when used

@@ -27,14 +27,14 @@ from recollect.recovery import Progress
 
 
 def audit(
-    model: Any, *, train: Any, control: Any = None, progress: AuditProgress | bool | None = None,
+    model: Any, *, train: Any = None, control: Any = None, progress: AuditProgress | bool | None = None,
     measurer: Measurer | None = None, tell: Log = tell_on_stderr, **settings: Any,
 ) -> Audit:  # fmt: skip
     """Measure how much of `train` can be recovered from `model`; `control` are images that it never saw.
 
     `settings` are the other fields of `recollect.auditing.AuditRequest`: masks, fill, methods, gamma, start,
-    noise_std, attractors, prior, out, chunk, seed, title, fail_above, threshold, max_seconds. `progress=True` shows a
-    bar in a terminal or a notebook, and lines elsewhere; a function is called with what is done, how far and of how
+    noise_std, attractors, prior, out, chunk, seed, title, fail_above, threshold, max_seconds, and canaries in place of
+    `train` and `control`. `progress=True` shows a bar in a terminal or a notebook, and lines elsewhere; a function is called with what is done, how far and of how
     much. `measurer` measures the cells in place of this process: a `ShardedMeasurer` over machines. `tell` is called
     with a sentence when results of another audit are moved out of the way.
     """

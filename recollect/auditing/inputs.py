@@ -15,6 +15,7 @@ from recollect.auditing.model_identity import ModelIdentity, identify, weights_h
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.store import Store
+from recollect.canaries import CanarySet, open_canaries
 from recollect.degradation import Erasure
 from recollect.devices.precision import device_of
 from recollect.diffusion import DenoiserAt
@@ -35,6 +36,7 @@ class Inputs:
     probe: Probe
     identity: ModelIdentity
     duplicates: Duplicates
+    canaries: CanarySet | None = None
     tuning: tuning.Tuning | None = None
 
     @property
@@ -51,7 +53,8 @@ class Inputs:
 def open_inputs(request: AuditRequest) -> Inputs:
     """Open what a request names; a mistake is refused here, before hours of work."""
     model = as_autoencoder(_open(request), request.noise_level)
-    sets = load_sets(request.train, request.control)
+    canaries = _open_canaries(request)
+    sets = load_sets(canaries.train, canaries.control) if canaries else load_sets(request.train, request.control)
     damaged_sets = damage(sets, request.named_masks, request.fills, request.seed)
     black = any(damaged.black for damaged in damaged_sets)
     methods = with_companions(request.named_methods, black=black)
@@ -62,8 +65,11 @@ def open_inputs(request: AuditRequest) -> Inputs:
     probe = probe_model(model, sets["train"], stated=stated_ranges(request.model_options))
     identity = identify(model, sets["train"], deterministic=probe.deterministic, source=source_hash(request.model))
     duplicates = _duplicates(sets)
+    if canaries:
+        _check_independence(probe)
+        duplicates = replace(duplicates, across=())  # an image left out of one side alone would tell the coins
     damaged_sets = leave_out(damaged_sets, "control", [pair.first for pair in duplicates.across])
-    return Inputs(model, sets, damaged_sets, methods, probe, identity, duplicates)
+    return Inputs(model, sets, damaged_sets, methods, probe, identity, duplicates, canaries)
 
 
 def choose_settings(request: AuditRequest, inputs: Inputs, store: Store, progress: AuditProgress) -> Inputs:
@@ -74,7 +80,8 @@ def choose_settings(request: AuditRequest, inputs: Inputs, store: Store, progres
     space = tuning.search_space(inputs.model, request.gamma, request.start, request.noise_std, level)
     setting, damaged_sets, search = space.only, inputs.damaged_sets, None
     if setting is None:
-        search = tuning.tune(request, inputs.model, inputs.identity.hash, inputs.sets["train"], space, store, progress)
+        few = inputs.canaries.known if inputs.canaries else tuning.set_apart(inputs.sets["train"])
+        search = tuning.tune(request, inputs.model, inputs.identity.hash, few, space, store, progress)
         setting, damaged_sets = search.best, leave_out(damaged_sets, "train", search.images)
     methods = build(inputs.methods, gamma=setting.gamma, start=setting.start, paste=request.paste, seed=request.seed)
     built_here = {name: methods[name] for name, method in inputs.methods.items() if unbuilt(method)}
@@ -88,6 +95,21 @@ def _open(request: AuditRequest) -> Any:
     if callable(request.model) and not isinstance(request.model, type) and not request.model_options:
         return request.model
     return open_model(request.model, **request.model_options)
+
+
+def _open_canaries(request: AuditRequest) -> CanarySet | None:
+    if request.canaries is None or isinstance(request.canaries, CanarySet):
+        return request.canaries
+    return open_canaries(request.canaries)
+
+
+def _check_independence(probe: Probe) -> None:
+    """Refuse a model whose answer for one canary depends on others: those in are attacked apart from those out."""
+    if probe.batch_influence:
+        raise InputError(
+            "The model's output for one image depends on the others of its batch, which would tell the coins of the "
+            "canaries; compute each image alone (batch=1, on the command line --batch 1)."
+        )
 
 
 def _check_damage(methods: Mapping[str, Any], damaged_sets: Sequence[DamagedSet]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect.auditing import checks
 from recollect.auditing.attraction import Attraction, with_outcome
+from recollect.auditing.canary_finding import CanaryFinding, Coins, find_canaries
 from recollect.auditing.checks import Check
 from recollect.auditing.doubts import find_doubts
 from recollect.auditing.headline import Finding, attribution, find, headline
@@ -28,6 +29,7 @@ class Judgement:
     counted: list[str]
     headline: str
     finding: Finding
+    canaries: CanaryFinding | None
     verdict: Verdict | None
     attribution: str | None
     checks: list[Check]
@@ -54,6 +56,7 @@ def judge(
         counted=statistics.counted,
         headline=headline(finding, sees_model=trait(method, "sees_model"), knowledge=trait(method, "knowledge")),
         finding=finding,
+        canaries=_canaries(inputs, statistics, threshold),
         verdict=_verdict(gate, inputs, facts, statistics) if gate else None,
         attribution=attribution(statistics, facts["prior"], settings["without_model"], settings["noise_std"]),
         checks=findings,
@@ -67,6 +70,13 @@ def statistics_of(methods: Mapping[str, Any], records: list[Record], threshold: 
     every = Statistics(records, counted[0], counted=counted)
     strongest = max(counted, key=lambda method: every.rate("train", ANY_MASK, method, threshold.mse).count)
     return Statistics(records, strongest, counted=counted)
+
+
+def _canaries(inputs: Inputs, statistics: Statistics, threshold: Threshold) -> CanaryFinding | None:
+    if inputs.canaries is None:
+        return None
+    coins = Coins(inputs.canaries.design, inputs.canaries.repeats_of, inputs.canaries.commitment)
+    return find_canaries(statistics, coins, threshold)
 
 
 def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: Statistics) -> Verdict:

@@ -59,6 +59,8 @@ def _parts(audit: Audit, verbose: bool, report: str) -> Iterator[RenderableType]
 def _conclusion(audit: Audit, verbose: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
+    if audit.canaries:
+        yield Text(str(audit.canaries))
     yield Text(audit.headline, style="bold")
     if verbose:
         yield Text(audit.finding.beside)

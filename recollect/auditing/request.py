@@ -28,6 +28,7 @@ class AuditRequest:
 
     model: a callable from images to images of the same shape, or a file or name that `open_model` opens.
     train, control: training images and unseen images. Arrays, tensors, datasets, `Images`, a path or a source.
+    canaries: in place of both: a folder that `recollect canaries make` wrote, or a `CanarySet`.
     masks: "all", names, files, arrays or degradations; a dict names them.
     fill: what erased pixels hold: zero, constant, noise, images, or several of these.
     methods: names or method objects; a dict names them. None takes the methods that say they run by default.
@@ -46,8 +47,9 @@ class AuditRequest:
     """
 
     model: Any
-    train: Any
+    train: Any = None
     control: Any = None
+    canaries: Any = None
     masks: Any = "all"
     fill: Any = "zero"
     methods: Any = None
@@ -69,6 +71,7 @@ class AuditRequest:
     plan: Plan | None = None
 
     def __post_init__(self) -> None:
+        _check_images(self.train, self.control, self.canaries)
         _check_numbers(self.noise_std, self.attractors, self.seed)
         _check_positive("gamma", self.gamma)
         _check_positive("noise_level", self.noise_level)
@@ -77,6 +80,8 @@ class AuditRequest:
         if self.start not in (None, AUTO, *STARTS):
             raise InputError(f"There is no start mask {self.start!r}; choose {', '.join(STARTS)} or {AUTO}.")
         _ = self.named_masks, self.fills, self.gate  # reading them refuses what cannot be read
+        if self.canaries is not None and "images" in self.fills:
+            raise InputError("With canaries the fill is not images: pixels of other canaries would tell their coins.")
         _check_prior(self.prior, self.named_methods)
 
     @cached_property
@@ -197,6 +202,13 @@ def _check_prior(prior: Any, methods: Mapping[str, Any]) -> None:
         return
     users = " or ".join(name for name, method in METHODS.items() if method.takes("prior"))
     raise InputError(f"A prior is for the method {users}; add {users} to the methods.")
+
+
+def _check_images(train: Any, control: Any, canaries: Any) -> None:
+    if canaries is None and train is None:
+        raise InputError("An audit needs training images (train), or canaries that the model was trained with.")
+    if canaries is not None and not (train is None and control is None):
+        raise InputError("Canaries are training and control images in one: leave train and control out.")
 
 
 def _check_numbers(noise_std: float, attractors: int, seed: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recollect.auditing.canary_finding import CanaryFinding
 from recollect.auditing.checks import Check
 from recollect.auditing.headline import Finding, membership_sentence
 from recollect.auditing.manifest import write_manifest
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 # What audit.json holds beside the facts of the audit: conclusions, and tables computed from the records.
 OWN_FACTS = (
-    "title", "headline", "finding", "verdict", "main_method", "attribution", "cells", *TABLES, "checks", "attractors",
-    "trace_mask", "command",
+    "title", "headline", "finding", "canaries", "verdict", "main_method", "attribution", "cells", *TABLES, "checks",
+    "attractors", "trace_mask", "command",
 )  # fmt: skip
 FLOATS = ("mse", "psnr", "nearest_mse", "mask_accuracy", "mask_iou")
 
@@ -44,6 +45,7 @@ class Audit(Statistics):
     title: str = ""
     command: str = ""
     attractors: list[dict[str, Any]] | None = None
+    canaries: CanaryFinding | None = None  # of an audit of canaries
     trace_mask: str | None = None  # the mask of the recoveries that are kept round by round
 
     def __str__(self) -> str:
@@ -81,6 +83,7 @@ class Audit(Statistics):
             "title": self.title,
             "headline": self.headline,
             "finding": self.finding.facts(),
+            "canaries": self.canaries.facts() if self.canaries else None,
             "verdict": self.verdict.facts() if self.verdict else None,
             "main_method": self.main_method,
             "attribution": self.attribution,

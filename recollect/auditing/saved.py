@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from recollect.auditing.canary_finding import Coins, find_canaries
 from recollect.auditing.checks import Check
 from recollect.auditing.headline import find
 from recollect.auditing.pictures import load_arrays
@@ -21,12 +22,15 @@ def load_audit(folder: str | Path) -> Audit:
     saved = read_audit(folder)
     facts = saved.facts
     statistics = Statistics(saved.records, facts["main_method"], counted=facts["finding"]["methods"])
+    threshold = Threshold(**facts["finding"]["threshold"])
+    canaries = find_canaries(statistics, Coins.of(facts["canaries"]), threshold) if facts.get("canaries") else None
     return Audit(
         statistics.records,
         statistics.main_method,
         counted=statistics.counted,
         headline=facts["headline"],
-        finding=find(statistics, Threshold(**facts["finding"]["threshold"])),
+        finding=find(statistics, threshold),
+        canaries=canaries,
         verdict=Verdict.of(facts["verdict"]) if facts["verdict"] else None,
         attribution=facts["attribution"],
         checks=[Check(**check) for check in facts["checks"]],

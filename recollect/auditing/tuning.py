@@ -117,11 +117,11 @@ def papers_setting_for(f: Any, noise_std: float = 0.0) -> Setting | None:
 
 
 def tune(
-    request: AuditRequest, f: Any, model_hash: str, images: Images, space: SearchSpace, store: Store,
+    request: AuditRequest, f: Any, model_hash: str, few: Images, space: SearchSpace, store: Store,
     progress: AuditProgress,
 ) -> Tuning:  # fmt: skip
     """Try every setting on a few training images; results are stored, so a resumed audit takes the same setting."""
-    few, masks = set_apart(images), masks_to_tune_on(request.named_masks)
+    masks = masks_to_tune_on(request.named_masks)
     noise_std, seed = request.noise_std, request.seed
     identity = {
         "model": model_hash, "images": few.hash, "masks": masks, "fills": request.fills, "noise_std": noise_std,

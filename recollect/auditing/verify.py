@@ -71,8 +71,8 @@ def _count_files(folder: Path) -> int:
 
 def _differences(audit: Audit, facts: dict[str, Any], folder: Path) -> Iterator[str]:
     computed = plain(audit.to_dict())
-    for name in (*TABLES, "finding"):
-        if computed[name] != facts[name]:
+    for name in (*TABLES, "finding", "canaries"):
+        if computed[name] != facts.get(name):
             yield f"The {name} in audit.json is not the one that the records give."
     yield from _verdict(audit)
     with tempfile.TemporaryDirectory() as temporary:

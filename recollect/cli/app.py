@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import audit, data, demo, denoiser, evidence, extract, paper, plan, signals, train
+from recollect.cli import audit, canaries, data, demo, denoiser, evidence, extract, paper, plan, signals, train
 from recollect.cli.endings import details_of, ending_of
 from recollect.cli.listings import ListingCommand
 from recollect.cli.printing import echo, plain_warnings
@@ -70,6 +70,7 @@ app.command("plan")(plan.plan_command)
 app.command("verify")(evidence.verify_command)
 app.command("report")(evidence.report_command)
 app.command("compare")(evidence.compare_command)
+app.add_typer(canaries.app, name="canaries")
 app.add_typer(data.app, name="data")
 app.add_typer(paper.app, name="paper")
 app.add_typer(denoiser.app, name="denoiser")

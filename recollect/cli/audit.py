@@ -49,12 +49,21 @@ def audit_command(
     model: Annotated[
         str, typer.Argument(help="The autoencoder. No file runs code when opened. {model_formats}", metavar="MODEL")
     ],
-    train: Annotated[str, typer.Option(metavar="SOURCE", help="The images that it was trained on. {sources}")],
+    train: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="The images that it was trained on. {sources}")
+    ] = None,
     control: Annotated[
         str | None,
         typer.Option(
             metavar="SOURCE",
             help="Images like them that the model never saw, to compare with. Without them a rate proves little.",
+        ),
+    ] = None,
+    canaries: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="In place of --train and --control: a folder that recollect canaries make wrote before training.",
         ),
     ] = None,
     _plan: Annotated[
@@ -210,7 +219,7 @@ def audit_command(
         "flat": flat,
     }  # fmt: skip
     request = AuditRequest(
-        model, train, control, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma), start=start,
+        model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma), start=start,
         noise_level=read_number("noise-level", noise_level), noise_std=noise_std, attractors=attractors, prior=prior,
         out=out, title=printable(model), command=printable(shlex.join(["recollect", *sys.argv[1:]])),
         model_options={**options, "device": "cpu" if on else device},

@@ -1,0 +1,89 @@
+"""Canaries in memory: the images, the coin and the number of repeats of each, and the hash that commits to them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from recollect.canaries.design import Design
+from recollect.images import Images
+
+
+@dataclass(frozen=True, eq=False)
+class CanarySet:
+    """Canaries with their coins; `known` ones are always in, and only choose the settings of an attack."""
+
+    images: Images
+    inside: np.ndarray  # bool: the coins
+    repeats: np.ndarray  # how often each is in the training set, or would be
+    known: Images
+    known_repeats: int
+    design: Design
+    seed: int
+    like: str
+
+    @property
+    def train(self) -> Images:
+        """The canaries that were put into the training set, each once."""
+        return _named(self.images[self.inside], "canaries in")
+
+    @property
+    def control(self) -> Images:
+        """The canaries that were left out."""
+        return _named(self.images[~self.inside], "canaries out")
+
+    @property
+    def repeats_of(self) -> dict[str, int]:
+        """The number of repeats of each canary, by id."""
+        return dict(zip(self.images.ids, self.repeats.tolist(), strict=True))
+
+    @property
+    def training_images(self) -> Images:
+        """All that is to be added to the training set: canaries that are in and known ones, repeated."""
+        both = [(self.images, position, count) for position, count in enumerate((self.repeats * self.inside).tolist())]
+        both += [(self.known, position, self.known_repeats) for position in range(len(self.known))]
+        copies = [(images, position, copy) for images, position, count in both for copy in range(1, count + 1)]
+        pixels = [images[position].pixels for images, position, _ in copies]
+        ids = [copy_name(images.ids[position], copy) for images, position, copy in copies]
+        return Images(torch.cat(pixels), ids, "canaries to train on")
+
+    @cached_property
+    def commitment(self) -> str:
+        """SHA-256 of all pixels, coins, repeats and the design: whoever has it before training can check them all."""
+        text = json.dumps(self.content(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def content(self) -> dict[str, Any]:
+        """Give everything that the commitment covers, as plain values; pixels by their hashes."""
+        coins = zip(hashes(self.images), self.inside.tolist(), self.repeats.tolist(), strict=True)
+        return {
+            "seed": self.seed,
+            "like": self.like,
+            **self.design.facts(),
+            "canaries": [{"sha256": digest, "in": coin, "repeats": count} for digest, coin, count in coins],
+            "known": list(hashes(self.known)),
+            "known_repeats": self.known_repeats,
+        }
+
+
+def hashes(images: Images) -> Iterator[str]:
+    """Hash the pixels of each image."""
+    yield from (images[position].hash for position in range(len(images)))
+
+
+def copy_name(name: str, copy: int) -> str:
+    """Name a copy of a canary in the training set."""
+    return f"{name}-{copy:02}"
+
+
+def _named(images: Images, name: str) -> Images:
+    images.name = name
+    return images
+

@@ -1,0 +1,66 @@
+"""What is fixed before training: how many coins are guessed, at which delta and confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recollect.errors import InputError, is_number
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The shares of the canaries that are guessed in, by the smallest errors, and out, by the largest.
+
+    The auditor abstains from the others: a guess that is hardly better than chance weakens the bound.
+    """
+
+    inside: float
+    outside: float
+
+    def counts(self, canaries: int) -> tuple[int, int]:
+        """Compute how many canaries are guessed in and out."""
+        return int(self.inside * canaries), int(self.outside * canaries)
+
+    def correct(self, errors: np.ndarray, inside: np.ndarray) -> int:
+        """Count correct guesses; canaries with equal errors are taken in their own order, which no coin decides."""
+        guessed_in, guessed_out = self.counts(len(errors))
+        order = np.argsort(np.nan_to_num(errors, nan=np.inf), kind="stable")
+        return int(inside[order[:guessed_in]].sum() + (~inside[order[len(order) - guessed_out :]]).sum())
+
+
+# A model may have memorized few canaries or most. With most, a fair coin still leaves somewhat less than half in.
+RULES = (Rule(1 / 8, 0.0), Rule(1 / 4, 0.0), Rule(3 / 8, 3 / 8))
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the bound on epsilon will be computed, written down before training."""
+
+    delta: float = 1e-5
+    confidence: float = 0.95
+    rules: tuple[Rule, ...] = RULES
+
+    def __post_init__(self) -> None:
+        if not is_number(self.delta) or not 0 <= self.delta < 1:
+            raise InputError(f"delta is a probability, from 0 to less than 1; got {self.delta!r}.")
+        if not is_number(self.confidence) or not 0 < self.confidence < 1:
+            raise InputError(f"confidence is a probability between 0 and 1; got {self.confidence!r}.")
+
+    def level(self, groups: int) -> float:
+        """Compute the risk of each test, so that all rules in all groups hold together (union bound)."""
+        return (1 - self.confidence) / (len(self.rules) * groups)
+
+    def facts(self) -> dict[str, Any]:
+        """Give plain values."""
+        rules = [[rule.inside, rule.outside] for rule in self.rules]
+        return {"delta": float(self.delta), "confidence": float(self.confidence), "rules": rules}
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Design:
+        """Read what `facts` gave."""
+        rules = tuple(Rule(float(inside), float(outside)) for inside, outside in facts["rules"])
+        return cls(facts["delta"], facts["confidence"], rules)
