@@ -78,6 +78,16 @@ def hashes(images: Images) -> Iterator[str]:
     yield from (images[position].hash for position in range(len(images)))
 
 
+def canary_names(count: int) -> tuple[str, ...]:
+    """Name the canaries whose coins are tossed, by their position: no name in a file is ever used as a path."""
+    return tuple(f"canary-{number:04}" for number in range(count))
+
+
+def known_names(count: int) -> tuple[str, ...]:
+    """Name the canaries that are always in."""
+    return tuple(f"known-{number:04}" for number in range(count))
+
+
 def copy_name(name: str, copy: int) -> str:
     """Name a copy of a canary in the training set."""
     return f"{name}-{copy:02}"

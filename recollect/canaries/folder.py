@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from recollect.canaries.canary_set import CanarySet, copy_name, hashes
+from recollect.canaries.canary_set import CanarySet, canary_names, copy_name, hashes, known_names
 from recollect.canaries.design import Design
-from recollect.canaries.names import canary_names, known_names
 from recollect.errors import InputError, check_seed, is_whole
 from recollect.images import Images
 from recollect.records import atomically, read_sealed, write_sealed

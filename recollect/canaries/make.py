@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from recollect.canaries.canary_set import CanarySet
+from recollect.canaries.canary_set import CanarySet, canary_names, known_names
 from recollect.canaries.collage import draw_collages
 from recollect.canaries.design import Design
-from recollect.canaries.names import canary_names, known_names
 from recollect.errors import InputError, check_seed, is_whole
 from recollect.images import Images
 from recollect.sources import load
