@@ -62,7 +62,9 @@ def run(options: argparse.Namespace) -> None:
         print(tables(read_result(options.tables, "memorizing", "private")))
         return
     check_writable(options.out)
-    like_demo = Trial(f"photos?count=40&size={options.size}", options.count, options.layers, options.width, "block,half")
+    like_demo = Trial(
+        f"photos?count=40&size={options.size}", options.count, options.layers, options.width, "block,half"
+    )
     small = Trial("photos?count=40&size=8", options.small_count, 4, 128, "half", "iterate")
     results: dict[str, Any] = {"date": date.today().isoformat(), **provenance("cpu"), "delta": DELTA}
     results["private"] = private(small, options)
@@ -80,7 +82,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--width", type=int, default=128, help="of the first network")
     parser.add_argument("--loss", type=float, default=1e-7, help="at which the first network is fitted")
     parser.add_argument("--max-seconds", type=float, default=300, help="of the fit")
-    parser.add_argument("--small-count", type=int, default=60, help="canaries of each network of DP-SGD")
+    parser.add_argument("--small-count", type=int, default=180, help="canaries of each network of DP-SGD")
     parser.add_argument("--runs", type=int, default=20, help="networks that are trained with DP-SGD")
     parser.add_argument("--epsilon", type=float, default=1.0, help="to which the noise of DP-SGD is set")
     parser.add_argument("--steps", type=int, default=100, help="of DP-SGD")
@@ -138,7 +140,7 @@ def train_privately(
     from opacus import GradSampleModule
     from opacus.optimizers import DPOptimizer
 
-    generator, batch = torch.Generator().manual_seed(seed), 50 * rate / 0.1
+    generator, batch = torch.Generator().manual_seed(seed), 500 * rate
     model = GradSampleModule(network)
     optimizer = DPOptimizer(
         torch.optim.Adam(network.parameters(), 2e-3), noise_multiplier=noise, max_grad_norm=clip,

@@ -96,9 +96,7 @@ def run(options: argparse.Namespace) -> None:
         return
     check_writable(options.out)
     generator = np.random.default_rng(options.seed)
-    rows = [
-        row_of(mechanism, repeats, options, generator) for mechanism in MECHANISMS for repeats in REPEATS
-    ]
+    rows = [row_of(mechanism, repeats, options, generator) for mechanism in MECHANISMS for repeats in REPEATS]
     results = {
         "date": date.today().isoformat(), **provenance("cpu"), "count": options.count, "audits": options.audits,
         "seed": options.seed, "rows": rows,

@@ -34,9 +34,10 @@ def audit(
 
     `settings` are the other fields of `recollect.auditing.AuditRequest`: masks, fill, methods, gamma, start,
     noise_std, attractors, prior, out, chunk, seed, title, fail_above, threshold, max_seconds, and canaries in place of
-    `train` and `control`. `progress=True` shows a bar in a terminal or a notebook, and lines elsewhere; a function is called with what is done, how far and of how
-    much. `measurer` measures the cells in place of this process: a `ShardedMeasurer` over machines. `tell` is called
-    with a sentence when results of another audit are moved out of the way.
+    `train` and `control`. `progress=True` shows a bar in a terminal or a notebook, and lines elsewhere; a function is
+    called with what is done, how far and of how much. `measurer` measures the cells in place of this process: a
+    `ShardedMeasurer` over machines. `tell` is called with a sentence when results of another audit are moved out of the
+    way.
     """
     request = AuditRequest(model, train, control, **settings)
     with shown_progress(quiet=progress is not True) as shown:

@@ -96,4 +96,3 @@ def copy_name(name: str, copy: int) -> str:
 def _named(images: Images, name: str) -> Images:
     images.name = name
     return images
-

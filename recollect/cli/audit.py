@@ -219,9 +219,9 @@ def audit_command(
         "flat": flat,
     }  # fmt: skip
     request = AuditRequest(
-        model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma), start=start,
-        noise_level=read_number("noise-level", noise_level), noise_std=noise_std, attractors=attractors, prior=prior,
-        out=out, title=printable(model), command=printable(shlex.join(["recollect", *sys.argv[1:]])),
+        model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma),
+        start=start, noise_level=read_number("noise-level", noise_level), noise_std=noise_std, attractors=attractors,
+        prior=prior, out=out, title=printable(model), command=printable(shlex.join(["recollect", *sys.argv[1:]])),
         model_options={**options, "device": "cpu" if on else device},
         fail_above=None if fail_above is None else read_share(fail_above), threshold=threshold,
         max_seconds=max_seconds, plan=plan_of(ctx),

@@ -12,7 +12,9 @@ from recollect.cli.printing import echo
 from recollect.errors import InputError
 from recollect.names import printable
 
-app = typer.Typer(no_args_is_help=True, help="Canaries: images that a fair coin puts into a training set or leaves out.")
+app = typer.Typer(
+    no_args_is_help=True, help="Canaries: images that a fair coin puts into a training set or leaves out."
+)
 
 
 @app.command("make", cls=ListingCommand)

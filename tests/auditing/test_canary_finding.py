@@ -35,10 +35,10 @@ def test_memorized_canaries_refute_an_epsilon(folder: Path) -> None:
     assert [group.repeats for group in found.groups] == [1, 2]
     assert sum(group.inside.total for group in found.groups) == len(small_canaries().train)
     for group in found.groups:
-        assert group.inside.count == group.inside.total
+        assert group.inside.count > 0.7 * group.inside.total
         assert group.outside.count == 0
         assert 0 < group.epsilon <= group.epsilon_of_repeats
-    assert found.epsilon == found.groups[0].epsilon
+    assert found.epsilon == max(group.epsilon for group in found.groups)
     assert f"Epsilon is at least {found.epsilon:.2f} for one training image (delta 1e-05, 95%" in str(found)
     assert str(found) in " ".join(str(Audit.load(folder)).split())
 

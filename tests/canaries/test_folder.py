@@ -75,7 +75,10 @@ def resealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], Non
         (paint, "canary-0003.png was changed after it was made"),
         (shrink, "differ in size"),
         (edit, "its checksum does not fit"),
-        (resealed(lambda content: content["canaries"][0].update({"in": not content["canaries"][0]["in"]})), "commitment"),
+        (
+            resealed(lambda content: content["canaries"][0].update({"in": not content["canaries"][0]["in"]})),
+            "commitment",
+        ),
         (resealed(lambda content: content.update(delta=1e-9)), "commitment"),
         (resealed(lambda content: content["canaries"][0].update(repeats=-1)), "repeats are whole numbers"),
         (resealed(lambda content: content.pop("rules")), "that can be used: KeyError"),

@@ -10,9 +10,7 @@ from recollect.canaries.one_run import epsilon_bound, p_value
     ("canaries", "guesses", "correct", "delta", "printed"),
     [(1000, 100, 75, 1e-4, 0.673), (100_000, 1510, 1439, 1e-5, 2.675)],  # arXiv:2305.08846v1, pages 46 and 28
 )
-def test_values_that_the_paper_prints(
-    canaries: int, guesses: int, correct: int, delta: float, printed: float
-) -> None:
+def test_values_that_the_paper_prints(canaries: int, guesses: int, correct: int, delta: float, printed: float) -> None:
     assert epsilon_bound(canaries, guesses, correct, delta=delta, level=0.05) == pytest.approx(printed, abs=1e-3)
 
 

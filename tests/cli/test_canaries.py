@@ -27,7 +27,8 @@ def test_make_train_audit(folder: Path) -> None:
     audit = ["audit", "making_a_model:Planted", "--canaries", "mine", "--masks", "half", "--methods", "iterate"]
     result = here(*audit, "--device", "cpu")
     assert result.exit_code == 0, result.output
-    assert f"Canaries recovered: {len(canaries.train)} of {len(canaries.train)} in" in " ".join(result.stdout.split())
+    counts = f"of {len(canaries.train)} in and 0 of {len(canaries.control)} out with 2 copies"
+    assert counts in " ".join(result.stdout.split())
     assert json.loads(Path("audit/audit.json").read_text())["canaries"]["epsilon"] > 0
 
 

@@ -68,6 +68,12 @@ def test_the_paper_explained() -> None:
     run("paper")  # it asserts what it says
 
 
+def test_canaries(capsys: pytest.CaptureFixture[str]) -> None:
+    run("canaries")
+    page = " ".join((ROOT / "docs" / "canaries.md").read_text().split())
+    assert capsys.readouterr().out.strip() in page
+
+
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda p: p.name)
 def test_links_to_files_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text())

@@ -1,0 +1,34 @@
+"""That memorized canaries refute an epsilon and DP-SGD is not accused, and that the page shows what is on record."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import running
+from tests.benchmarks.running import ROOT
+
+run = partial(running.run, "canaries")
+
+
+def test_both_kinds_of_training(tmp_path: Path) -> None:
+    pytest.importorskip("opacus")
+    out = tmp_path / "canaries.json"
+    quick = ["--layers", "2", "--loss", "1e-3", "--max-seconds", "20", "--small-count", "60", "--runs", "1"]
+    shown = run(*quick, "--steps", "3", "--out", str(out))
+    record = json.loads(out.read_text())
+    assert [group["repeats"] for group in record["memorizing"]["groups"]] == [1, 4, 16]
+    assert 0.8 < record["private"]["accounted_epsilon"] <= 1
+    assert record["private"]["above"] == 0
+    assert run("--tables", str(out)) == shown
+
+
+def test_the_record_holds_what_is_claimed() -> None:
+    record = json.loads((ROOT / "results/canaries.json").read_text())
+    assert record["memorizing"]["epsilon"] > 0
+    assert record["private"]["runs"] == 20
+    assert record["private"]["above"] <= 1
+    page = (ROOT / "docs/canaries.md").read_text()
+    for line in run("--tables", "results/canaries.json").splitlines():
+        assert line in page
