@@ -69,7 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": CHANGES_WEIGHTS,
     "diffusion": CHANGES_WEIGHTS,
     "extraction": JOINS,
-    "canaries": LEAVES | {"sources"},
+    "canaries": LEAVES | {"duplicates", "sources"},
     "report": {"errors", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "report"},
     "demo": JOINS | {"auditing"},

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.duplicates import find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.sources import find_duplicates
 
 FEWEST = 8  # images of a source: four quarters of eight images make 1680 collages
 TRIES = 20  # to draw a collage that is unlike all others

@@ -4,7 +4,7 @@ import torch
 
 from recollect import Images, InputError
 from recollect.canaries.collage import draw_collages
-from recollect.sources import find_duplicates
+from recollect.duplicates import find_duplicates
 from tests.auditing.making import images
 
 LIKE = images(8, 1)
