@@ -1,6 +1,6 @@
 """What canaries find: a network that memorizes, and networks that DP-SGD trains with an accounted epsilon.
 
-    python benchmarks/canaries.py --small-count 60 --out results/canaries.json
+    python benchmarks/canaries.py --out results/canaries.json
     python benchmarks/canaries.py --tables results/canaries.json
 
 The first network is a small one like that of recollect demo: fully connected, fitted to photographs and canaries. The
