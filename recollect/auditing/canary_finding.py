@@ -113,8 +113,8 @@ def find_canaries(statistics: Statistics, coins: Coins, threshold: Threshold) ->
         own = repeats == number
         guesses = guess_coins(errors[own], inside[own], repeats=number, design=coins.design, groups=len(numbers))
         recovered = errors[own] < threshold.mse
-        rates = (Rate(int(recovered[side].sum()), int(side.sum())) for side in (inside[own], ~inside[own]))
-        groups.append(Group(number, *rates, list(guesses)))
+        within, without = (Rate(int(recovered[side].sum()), int(side.sum())) for side in (inside[own], ~inside[own]))
+        groups.append(Group(number, within, without, list(guesses)))
     return CanaryFinding(coins, groups)
 
 

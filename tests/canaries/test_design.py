@@ -32,4 +32,4 @@ def test_it_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize("wrong", [{"delta": 1}, {"delta": -1e-9}, {"delta": "1e-5"}, {"confidence": 1}])
 def test_what_is_no_probability_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="is a probability"):
-        Design(**wrong)
+        Design(**wrong)  # type: ignore[arg-type]
