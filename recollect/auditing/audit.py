@@ -33,11 +33,11 @@ def audit(
     """Measure how much of `train` can be recovered from `model`; `control` are images that it never saw.
 
     `settings` are the other fields of `recollect.auditing.AuditRequest`: masks, fill, methods, gamma, start,
-    noise_std, attractors, prior, out, chunk, seed, title, fail_above, threshold, max_seconds, and canaries in place of
-    `train` and `control`. `progress=True` shows a bar in a terminal or a notebook, and lines elsewhere; a function is
-    called with what is done, how far and of how much. `measurer` measures the cells in place of this process: a
-    `ShardedMeasurer` over machines. `tell` is called with a sentence when results of another audit are moved out of the
-    way.
+    noise_std, attractors, prior, out, pictures, chunk, seed, title, fail_above, threshold, max_seconds, and canaries in
+    place of `train` and `control`. `progress=True` shows a bar in a terminal or a notebook, and lines elsewhere; a
+    function is called with what is done, how far and of how much. `measurer` measures the cells in place of this
+    process: a `ShardedMeasurer` over machines. `tell` is called with a sentence when results of another audit are moved
+    out of the way.
     """
     request = AuditRequest(model, train, control, **settings)
     with shown_progress(quiet=progress is not True) as shown:
@@ -55,7 +55,7 @@ def run_audit(
     budget = Budget(request.max_seconds or math.inf)
     opened = open_inputs(request)
     check_measurer(opened.model, measurer)
-    store = Store(request.out)
+    store = Store(request.out, with_pictures=request.pictures)
     with store.locked():
         work = Workload.of(request, opened)
         if announce:
@@ -70,7 +70,10 @@ def _run(
     inputs = choose_settings(request, opened, store, whole.stage("tuning"))
     f, facts = inputs.model, audit_facts(request, inputs)
     model_hash, source = inputs.identity.hash, inputs.identity.source
-    conditions = Conditions(model_hash, request.noise_std, request.seed, facts["provenance"], request.chunk, source)
+    conditions = Conditions(
+        model_hash, request.noise_std, request.seed, facts["provenance"], request.chunk, source,
+        pictures=request.pictures,
+    )  # fmt: skip
     records = measure_cells(
         measurer or partial(_measure_here, f), inputs.damaged_sets, inputs.sets["train"], inputs.methods, conditions,
         store, whole.stage("cells"), tell,
@@ -81,7 +84,9 @@ def _run(
     if request.attractors:
         first = inputs.scored["train"][: request.attractors]
         attraction = examine(f, first, model_hash, store, whole.stage("attractors"))
-    trace_mask, store.traces = trace_audit(f, inputs.damaged_sets, inputs.methods, conditions)
+    trace_mask = None
+    if request.pictures:
+        trace_mask, store.traces = trace_audit(f, inputs.damaged_sets, inputs.methods, conditions)
     judgement = judge(inputs, facts, records, attraction, request.gate)
     result = Audit(
         records, **vars(judgement), facts=facts, store=store, title=request.title or facts["model"]["name"],

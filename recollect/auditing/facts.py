@@ -13,6 +13,7 @@ from recollect.auditing.method_facts import method_facts
 from recollect.auditing.method_setup import names_where
 from recollect.auditing.model_facts import damage_moved, describe_format, describe_model
 from recollect.auditing.request import AuditRequest
+from recollect.auditing.scope import scope_facts
 from recollect.auditing.statistics import THRESHOLDS
 from recollect.devices.precision import device_of
 from recollect.engine import arithmetic_of
@@ -30,6 +31,7 @@ def audit_facts(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
         "model": _model(request, inputs) | {"weights_given": weights_given(request)},
         "plan": request.plan.facts(request.gate) if request.plan else None,
         "methods": method_facts(inputs.methods),
+        "scope": scope_facts(inputs, noise_std=request.noise_std),
         "settings": _settings(request, inputs),
         "control": None,
         **{name: _set_facts(name, images, inputs) for name, images in sets.items()},
@@ -71,6 +73,7 @@ def _settings(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "noise_std": request.noise_std,
         "seed": request.seed,
+        "pictures": request.pictures,
         "methods": plain(inputs.methods),
         "without_model": names_where(inputs.methods, "sees_model", False),
         "masks": {damaged.mask: str(damaged.truth) for damaged in inputs.damaged_sets if damaged.set == "train"},

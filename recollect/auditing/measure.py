@@ -35,6 +35,7 @@ class Conditions:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     chunk: int | None = None
     source: str | None = None  # the hash of what the model was opened from
+    pictures: bool = True  # whether pictures of a sample of the images are kept
 
     def settings(self, damaged: DamagedSet, method: Any, training: Images) -> dict[str, Any]:
         """All that decides the numbers of a cell; with the cell itself, its identity."""
@@ -68,7 +69,8 @@ class Trial:
         """Plan one cell: a method, under its name, on a damaged set."""
         method = method_for(method, damaged.truth)
         cell = {"set": damaged.set, "mask": damaged.mask, "method": name}
-        settings, shown = conditions.settings(damaged, method, training), sampled(damaged.images)
+        settings = conditions.settings(damaged, method, training)
+        shown = sampled(damaged.images, keep=conditions.pictures)
         return cls(damaged.images, training, damaged.truth, method, cell, settings, conditions, shown)
 
     @property
@@ -122,7 +124,7 @@ def measure_cells(
     ]
     if moved := store.begin(trial.key for trial in trials):
         tell(moved)
-    for damaged in damaged_sets:
+    for damaged in damaged_sets if conditions.pictures else []:
         store.add_pictures(set_pictures(damaged.images, sampled(damaged.images)), damaged.set)
     records: list[Record] = []
     ahead, done = [len(trial.images) * most_passes(trial.method) for trial in trials], 0

@@ -16,17 +16,19 @@ from torch import Tensor
 from recollect.degradation import Erasure, Observation
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.palette import ERROR_LEVELS
 from recollect.records import atomically
 from recollect.recovery import Recovery
 
 SAMPLE = 48  # images of each set in the gallery, at the most
 GALLERY_BYTES = 12e6  # fewer when their pictures would be more than this ...
 CELLS = 60  # ... in an audit of two sets, six masks and five methods
-ERROR_SCALE = 0.25  # an error this large, or larger, is drawn at full strength
 
 
-def sampled(images: Images) -> np.ndarray:
-    """Choose positions evenly spaced over a set, fewer when images are large: the same for every cell."""
+def sampled(images: Images, *, keep: bool = True) -> np.ndarray:
+    """Choose positions evenly spaced over a set, fewer when images are large: the same for every cell. None unless `keep`."""
+    if not keep:
+        return np.empty(0, int)
     affordable = int(GALLERY_BYTES / (CELLS * 2.5 * math.prod(images.shape)))
     return images.spread(max(6, min(SAMPLE, affordable)))
 
@@ -34,8 +36,8 @@ def sampled(images: Images) -> np.ndarray:
 def cell_pictures(images: Images, seen: Observation, recovery: Recovery, shown: np.ndarray) -> dict[str, np.ndarray]:
     """Draw what the gallery shows of one cell, for the images at the positions `shown`."""
     original, estimate = images[shown].pixels, recovery.estimate[shown]
-    error = (estimate - original).abs().mean(1) / ERROR_SCALE
-    pictures = {"degraded": as_colour(seen.y[shown]), "estimate": as_colour(estimate), "error": as_grey(error)}
+    error = log_levels((estimate - original).abs().mean(1))
+    pictures = {"degraded": as_colour(seen.y[shown]), "estimate": as_colour(estimate), "log_error": as_grey(error)}
     if isinstance(recovery.degradation, Erasure):
         pictures["mask"] = as_grey(recovery.degradation.keep.expand_as(recovery.estimate)[shown].float().mean(1))
     return pictures
@@ -75,6 +77,12 @@ def as_colour(images: Tensor) -> np.ndarray:
     """Convert to 8-bit H x W x C, clipped to [0, 1] and never rescaled; values that are not finite are black."""
     values = images.detach().float().cpu().nan_to_num(0.0).clamp(0, 1)
     return (values * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
+
+
+def log_levels(errors: Tensor) -> Tensor:
+    """Map errors to [0, 1] on a logarithmic scale: one that the eye cannot see still shows where it is."""
+    smallest, largest = ERROR_LEVELS
+    return (255 * errors / smallest).log10() / math.log10(largest / smallest)
 
 
 def as_grey(values: Tensor) -> np.ndarray:

@@ -38,6 +38,7 @@ class AuditRequest:
     noise_level: of a diffusion model that is audited: a value, or "auto" or None to search.
     prior: diffusion model for methods that need one: a folder or a hub name. None takes the bundled one.
     out: folder for results. Finished cells are written there at once, and the same request resumes there.
+    pictures: False keeps every image out of the results: for those who must not store training data.
     chunk: images per batch; None chooses by memory.
     model_options: options of `open_model`, for a model that is given by file or name.
     fail_above: the largest share of training images that may be recovered; None gives no verdict.
@@ -60,6 +61,7 @@ class AuditRequest:
     noise_level: float | str | None = None
     prior: Any = None
     out: str | Path | None = None
+    pictures: bool = True
     chunk: int | None = None
     seed: int = 42
     title: str = ""
@@ -75,6 +77,8 @@ class AuditRequest:
         _check_numbers(self.noise_std, self.attractors, self.seed)
         _check_positive("gamma", self.gamma)
         _check_positive("noise_level", self.noise_level)
+        if not isinstance(self.pictures, bool):
+            raise InputError(f"pictures is True or False, got {self.pictures!r}.")
         if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
             raise InputError(f"max_seconds is a number of seconds, more than 0; got {self.max_seconds!r}.")
         if self.start not in (None, AUTO, *STARTS):

@@ -105,9 +105,9 @@ class Audit(Statistics):
             self.store.copy_to(folder, self.records)
         with atomically(folder / "images.csv") as file:
             write_csv(file, self.records)
-        save_arrays(folder / "samples.npz", self.store.pictures)
-        if self.store.traces:
-            save_arrays(folder / "traces.npz", self.store.traces)
+        for name, pictures in (("samples.npz", self.store.pictures), ("traces.npz", self.store.traces)):
+            if pictures:
+                save_arrays(folder / name, pictures)
         write_sealed(folder / "audit.json", AUDIT_FORMAT, self.to_dict())
         write_report(folder)
         write_manifest(folder, (record.key for record in self.records))

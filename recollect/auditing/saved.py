@@ -45,7 +45,7 @@ def load_audit(folder: str | Path) -> Audit:
 
 def _pictures(folder: Path, saved: SavedAudit) -> Store:
     """Hold the pictures in memory, so that the audit can be saved elsewhere."""
-    store = Store(None)
+    store = Store(None, with_pictures=saved.block("settings").get("pictures", True))
     for record in saved.records:
         path = folder / "cells" / f"{record.key}.npz"
         store.add(record, load_arrays(path) if path.exists() else {})

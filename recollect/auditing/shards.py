@@ -111,4 +111,5 @@ def join(parts: Sequence[Measured]) -> Measured:
 
 def _join_pictures(parts: Sequence[Measured]) -> dict[str, np.ndarray]:
     pictured = [part.pictures for part in parts if part.pictures]
-    return {name: np.concatenate([pictures[name] for pictures in pictured]) for name in pictured[0]}
+    names = pictured[0] if pictured else []
+    return {name: np.concatenate([pictures[name] for pictures in pictured]) for name in names}

@@ -25,15 +25,21 @@ _MADE = ("cells", "audit.json", "images.csv", "samples.npz", "traces.npz", "repo
 
 
 class Store:
-    """Keeps records and pictures; with a folder, each finished cell is written at once and found there again."""
+    """Keeps records and pictures; with a folder, each finished cell is written at once and found there again.
 
-    def __init__(self, folder: str | Path | None) -> None:
+    Without pictures, a folder that holds some is refused: nothing in it may show an image then.
+    """
+
+    def __init__(self, folder: str | Path | None, *, with_pictures: bool = True) -> None:
         self.folder = Path(folder) if folder else None
+        self.with_pictures = with_pictures
         self.pictures: dict[str, np.ndarray] = {}
         self.traces: dict[str, np.ndarray] = {}
         self._of_cell: dict[str, Mapping[str, np.ndarray]] = {}
         if self.folder:
             _make(self.folder)
+            if not with_pictures:
+                _check_no_pictures(self.folder)
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep other processes out of the folder, if there is one."""
@@ -76,7 +82,7 @@ class Store:
         if cells is None:
             return None
         for folder in [cells, *sorted(cells.parent.glob("earlier/*/cells"))]:
-            finished = _read_cell(folder, key)
+            finished = _read_cell(folder, key, self.with_pictures)
             if finished is None or len(finished[0].ids) != len(ids):
                 continue
             record, pictures = finished
@@ -92,7 +98,7 @@ class Store:
         """Keep a finished cell."""
         self._hold(record.key, pictures)
         if cells := self._cells():
-            pictures_hash = save_arrays(cells / f"{record.key}.npz", pictures)
+            pictures_hash = save_arrays(cells / f"{record.key}.npz", pictures) if pictures else None
             # Last: a record on disk is a cell that is finished.
             CellFolder(cells).add(replace(record, pictures_hash=pictures_hash))
 
@@ -119,7 +125,7 @@ class Store:
     def copy_to(self, folder: Path, records: Iterable[Record]) -> None:
         """Write the same cells to another folder."""
         records = list(records)
-        other = Store(folder)
+        other = Store(folder, with_pictures=self.with_pictures)
         other.begin(record.key for record in records)
         for record in records:
             other.add(record, self._of_cell[record.key])
@@ -163,11 +169,13 @@ def _read_models(path: Path) -> dict[str, ModelIdentity]:
     return {name: ModelIdentity.read(recorded) for name, recorded in models.items()}
 
 
-def _read_cell(folder: Path, key: str) -> tuple[Record, dict[str, np.ndarray]] | None:
-    """Read a finished cell; None where it is not, or is damaged: it is run again then."""
+def _read_cell(folder: Path, key: str, with_pictures: bool) -> tuple[Record, dict[str, np.ndarray]] | None:
+    """Read a finished cell; None where it, or its pictures, are missing or damaged: it is run again then."""
     try:
         record = CellFolder(folder).find(key)
-        if record is None or record.pictures_hash is None:
+        if record is None or not with_pictures:
+            return None if record is None else (record, {})
+        if record.pictures_hash is None:
             return None
         return record, load_arrays(folder / f"{key}.npz", record.pictures_hash)
     except InputError:
@@ -180,6 +188,15 @@ def _csv_value(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(_FORMULA):
         return f"'{value}"
     return value
+
+
+def _check_no_pictures(folder: Path) -> None:
+    held = next(folder.rglob("*.npz"), None)
+    if held:
+        raise InputError(
+            f"{folder} holds pictures of an earlier audit ({held.relative_to(folder)}); remove that audit, or choose "
+            "another folder for one without pictures."
+        )
 
 
 def _make(folder: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from recollect.auditing.damaged_sets import DamagedSet
 from recollect.auditing.measure import Conditions
@@ -16,34 +19,49 @@ from recollect.auditing.pictures import as_colour, as_grey
 from recollect.degradation import Erasure, Observation, observe
 from recollect.images import Images
 from recollect.recovery import Recovery, Snapshot
+from recollect.scoring import mse
 
 IMAGES = 4  # shown round by round
-ROUNDS = 40  # shown of each, at the most
+EARLY = 20  # rounds of each that are all kept
+PER_E_FOLD = 10  # rounds kept while their number grows by a factor of e
 PREFERRED_MASK = "half"  # large holes take many rounds
+
+
+class Frame(NamedTuple):
+    """One image after one round."""
+
+    round: int
+    estimate: Tensor
+    mask: Tensor | None
 
 
 @dataclass
 class RoundRecorder:
-    """Collects estimates and masks round by round through a method's trace callback."""
+    """Collects estimates and masks through a method's trace callback: first rounds, fewer later ones, the last."""
 
-    estimates: dict[int, list[np.ndarray]] = field(default_factory=dict)
-    masks: dict[int, list[np.ndarray]] = field(default_factory=dict)
+    frames: dict[int, list[Frame]] = field(default_factory=dict)
 
     def __call__(self, snapshot: Snapshot) -> None:
+        masks = None
+        if isinstance(snapshot.degradation, Erasure):
+            masks = snapshot.degradation.keep.expand_as(snapshot.estimate).float().mean(1).cpu()
+        estimates, rounds = snapshot.estimate.detach().cpu().clone(), snapshot.round.tolist()
         for row, image in enumerate(snapshot.index.tolist()):
-            estimates = self.estimates.setdefault(image, [])
-            if len(estimates) >= ROUNDS:
-                continue
-            estimates.append(as_colour(snapshot.estimate[row : row + 1])[0])
-            if isinstance(snapshot.degradation, Erasure):
-                keep = snapshot.degradation.keep[row : row + 1].float().mean(1)
-                self.masks.setdefault(image, []).append(as_grey(keep)[0])
+            frames = self.frames.setdefault(image, [])
+            if frames and not is_kept(frames[-1].round):
+                frames.pop()  # it was there in case it was the last
+            frames.append(Frame(rounds[row], estimates[row], None if masks is None else masks[row]))
+
+
+def is_kept(number: int) -> bool:
+    """Whether a round is kept: all early ones, then about one in each tenth more."""
+    return number <= EARLY or int(PER_E_FOLD * math.log(number)) > int(PER_E_FOLD * math.log(number - 1))
 
 
 def trace_rounds(
     images: Images, seen: Observation, methods: Mapping[str, Callable[..., Recovery]]
 ) -> dict[str, np.ndarray]:
-    """Recover these images and keep every round: {"estimate/blind/0": rounds x H x W x C, ...}."""
+    """Recover these images and keep rounds: {"estimate/blind/0": frames x H x W x C, "mse/blind/0": frames, ...}."""
     shown: dict[str, np.ndarray] = {}
     for j in range(len(images)):
         shown[f"original/{j}"] = as_colour(images[j].pixels)[0]
@@ -51,9 +69,20 @@ def trace_rounds(
     for name, run in methods.items():
         recorder = RoundRecorder()
         run(seen.y, trace=recorder)
-        shown |= {f"estimate/{name}/{j}": np.stack(rounds) for j, rounds in recorder.estimates.items()}
-        shown |= {f"mask/{name}/{j}": np.stack(rounds) for j, rounds in recorder.masks.items()}
+        for j, frames in recorder.frames.items():
+            shown |= {f"{kind}/{name}/{j}": array for kind, array in _arrays(frames, images[j].pixels).items()}
     return shown
+
+
+def _arrays(frames: Sequence[Frame], original: Tensor) -> dict[str, np.ndarray]:
+    estimates = torch.stack([frame.estimate for frame in frames])
+    arrays = {
+        "round": np.array([frame.round for frame in frames]),
+        "mse": mse(estimates, original.expand_as(estimates)).numpy(),
+        "estimate": as_colour(estimates),
+    }
+    masks = [frame.mask for frame in frames if frame.mask is not None]
+    return arrays | ({"mask": as_grey(torch.stack(masks))} if masks else {})
 
 
 def trace_audit(

@@ -76,6 +76,14 @@ def audit_command(
     out: Annotated[
         Path, typer.Option(help="Folder for report.html, audit.json and images.csv. A stopped audit is resumed there.")
     ] = Path("audit"),
+    pictures: Annotated[
+        bool,
+        typer.Option(
+            "--pictures/--no-pictures",
+            help="Keep pictures of a sample of the images for the report. --no-pictures writes no image anywhere, for "
+            "those who must not store training data.",
+        ),
+    ] = True,
     fail_above: Annotated[
         str | None,
         typer.Option(
@@ -221,7 +229,8 @@ def audit_command(
     request = AuditRequest(
         model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma),
         start=start, noise_level=read_number("noise-level", noise_level), noise_std=noise_std, attractors=attractors,
-        prior=prior, out=out, title=printable(model), command=printable(shlex.join(["recollect", *sys.argv[1:]])),
+        prior=prior, out=out, pictures=pictures, title=printable(model),
+        command=printable(shlex.join(["recollect", *sys.argv[1:]])),
         model_options={**options, "device": "cpu" if on else device},
         fail_above=None if fail_above is None else read_share(fail_above), threshold=threshold,
         max_seconds=max_seconds, plan=plan_of(ctx),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from recollect.report.numbers import as_text, counted, flattened
 from recollect.report.read import SavedAudit, disagreements
@@ -54,10 +54,28 @@ def subjects(audit: SavedAudit, results: Results) -> Iterator[Block]:
     yield _attempts(results)
 
 
+def not_run(audit: SavedAudit) -> list[tuple[str, str, str]]:
+    """List the methods that the audit left out: name, kind and summary."""
+    left_out = audit.block("scope").get("not_run", {})
+    return [(name, _kind(facts), facts["summary"]) for name, facts in left_out.items()]
+
+
+def methods_run(results: Results) -> list[tuple[str, str, str]]:
+    """List the methods that were run: name, kind and summary."""
+    return [
+        (method.name, "attack" if method.is_attack else "reference", method.summary)
+        for method in results.method_facts.values()
+    ]
+
+
 def provenance(audit: SavedAudit) -> list[Block]:
     """List everything that decides the numbers."""
     blocks = [Block(title, "", list(flattened(audit.block(key)))) for key, title in PROVENANCE.items()]
     return [block for block in blocks if block.rows]
+
+
+def _kind(facts: Mapping[str, Any]) -> str:
+    return "attack" if facts["sees_model"] and not facts["knows_truth"] else "reference"
 
 
 def _attempts(results: Results) -> Block:

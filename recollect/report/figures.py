@@ -26,7 +26,7 @@ from recollect.report.plots import (
     y_scale,
 )
 from recollect.report.read import Cell, SavedAudit
-from recollect.report.views import ANY_MASK, OPENING_THRESHOLD, SET_LABELS, Results, View, training_runs
+from recollect.report.views import ANY_MASK, SET_LABELS, Results, View, training_runs
 from recollect.scoring import threshold_grid
 
 LENIENT, STRICT = 1e-3, 1e-8  # ends of the slider
@@ -41,7 +41,7 @@ def build_figures(audit: SavedAudit, results: Results) -> list[Figure]:
             results,
             _threshold_plot,
             "Recovery rate against the threshold",
-            "Thresholds are stricter to the right. The upright line is the threshold chosen above.",
+            "Thresholds are stricter to the right. The upright line is the threshold chosen under Rates.",
         ),
         *_figures_by_view(
             results,
@@ -95,7 +95,7 @@ def _threshold_plot(results: Results, view: View, mask: str) -> Plot | None:
     if not series:
         return None
     ticks = [Tick(x(10.0 * exponent), power_of_ten(-exponent)) for exponent in range(3, 9)]
-    return Plot(mask, "MSE threshold", "recovered", ticks, share_ticks(y), series, _threshold_line(x))
+    return Plot(mask, "MSE threshold", "recovered", ticks, share_ticks(y), series, _threshold_line(x, results.threshold))
 
 
 def _psnr_plot(results: Results, view: View, mask: str) -> Plot | None:
@@ -112,7 +112,7 @@ def _psnr_plot(results: Results, view: View, mask: str) -> Plot | None:
         for cell, heights in shares.items()
     ]
     ticks = [Tick(x(value), f"{value}") for value in (20, 40, 60, 80, 100)]
-    return Plot(mask, "PSNR in dB", "images", ticks, y_ticks, series, _threshold_line(x))
+    return Plot(mask, "PSNR in dB", "images", ticks, y_ticks, series, _threshold_line(x, results.threshold))
 
 
 def _mask_overlap_plot(results: Results, view: View, mask: str) -> Plot | None:
@@ -135,7 +135,7 @@ def _mask_overlap_plot(results: Results, view: View, mask: str) -> Plot | None:
 
 def _loss_figures(results: Results) -> Iterator[Figure]:
     """Draw rates against train loss, where there are several checkpoints."""
-    caption = "Each point is a checkpoint, trained longer to the right. The points follow the threshold chosen above."
+    caption = "Each point is a checkpoint, trained longer to the right. The points follow the threshold chosen under Rates."
     for views in training_runs(results.views):
         losses = [_loss(view) for view in views]
         x, y = x_scale(max(losses), min(losses), log=True), y_scale(0, 1)
@@ -153,14 +153,14 @@ def _loss_series(results: Results, views: Sequence[View], mask: str, x: Scale, y
     for cell in _cells_of_plot(results, views[-1], mask):
         measured = [view for view in views if cell in view.pools]
         pools = [view.pools[cell] for view in measured]
-        rates = [results.pools[pool].score.rate(OPENING_THRESHOLD).value for pool in pools]
+        rates = [results.pools[pool].score.rate(results.threshold).value for pool in pools]
         points = [(x(_loss(view)), y(rate)) for view, rate in zip(measured, rates, strict=True)]
         series.append(_series(results, cell, points, markers=points, pools=pools))
     return series
 
 
-def _threshold_line(x: Scale) -> ThresholdLine:
-    return ThresholdLine(x.low, x.high, x(decibels(OPENING_THRESHOLD)))
+def _threshold_line(x: Scale, threshold: float) -> ThresholdLine:
+    return ThresholdLine(x.low, x.high, x(decibels(threshold)))
 
 
 def _histogram(values: np.ndarray, edges: np.ndarray) -> list[float]:

@@ -15,7 +15,7 @@ from recollect.report.views import SET_LABELS, Results, View
 
 GALLERY_BYTES = 11_000_000  # of PNG; base64 adds a third, and the page has to stay under 25 MB
 PROBE = 24  # pictures that are encoded to estimate the size of all
-PICTURES: dict[str, Draw] = {"estimate": pictures, "error": errors, "mask": masks}  # of one method
+PICTURES: dict[str, Draw] = {"estimate": pictures, "log_error": errors, "mask": masks}  # of one method
 
 
 class Tiles(NamedTuple):
@@ -45,7 +45,14 @@ def build_gallery(
         "sets": [_set(audit, results, view, name, numbers, step) for name in sets],
         "masks": results.masks,
         "methods": results.methods,
+        "opening": _opening(audit, results),
     }
+
+
+def _opening(audit: SavedAudit, results: Results) -> str:
+    """Name the method that the gallery opens on: the strongest attack."""
+    main = audit.facts.get("main_method")
+    return main if main in results.methods else results.methods[0]
 
 
 def thinning(tiles: Mapping[str, Tiles], budget: int) -> int:
@@ -104,13 +111,16 @@ def _cell(cell: Cell, record: Record, pool: int, numbers: Mapping[str, int], ind
         "method": cell.method,
         "pool": pool,
         "estimate": sheets["estimate"],
-        "error": sheets["error"],
+        "error": sheets["log_error"],
         # A method that knows the mask, or ignores it, estimated none.
         "estimated_mask": None if record.mask_iou is None else sheets["mask"],
         "rounds": _picked(record.rounds, index),
         "stop": _picked(record.stop, index),
         "accuracy": _picked(record.mask_accuracy, index),
         "iou": _picked(record.mask_iou, index),
+        "nearest": _picked(record.nearest, index),
+        "nearest_index": _picked(record.nearest_index, index),
+        "nearest_mse": _picked(record.nearest_mse, index),
     }
 
 

@@ -4,14 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 MISSING = "–"
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def percent(share: float) -> str:
     return f"{share:.1%}"
+
+
+def whole_percent(share: float) -> str:
+    """Write whole percents, but never 0% of something nor 100% of not all."""
+    return f"{_whole_percent(share)}%"
+
+
+def percent_range(low: float, high: float) -> str:
+    return f"{_whole_percent(low)}–{_whole_percent(high)}%"
+
+
+def two_digits(value: float) -> str:
+    """Write two significant digits without a power of ten; what is smaller than 0.001 is written as below it."""
+    if not math.isfinite(value):
+        return MISSING
+    if value < 1e-3:
+        return "< 0.001"
+    return f"{value:.2g}" if value < 100 else f"{value:.0f}"
+
+
+def calendar_date(started: Any) -> str:
+    """Write the day of an ISO date and time; nothing if it is none."""
+    try:
+        moment = datetime.fromisoformat(str(started))
+    except ValueError:
+        return ""
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
 
 
 def power_of_ten(exponent: int) -> str:
@@ -77,6 +106,14 @@ def flattened(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield from flattened(value, label)
         else:
             yield label, as_text(value)
+
+
+def _whole_percent(share: float) -> str:
+    if 0 < share < 0.01:
+        return f"{100 * share:.2g}"
+    if 0.99 < share < 1:
+        return f"{math.floor(1000 * share) / 10:.1f}"
+    return f"{100 * share:.0f}"
 
 
 def _whole_number(value: int) -> str:

@@ -12,21 +12,23 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from recollect.palette import ERROR_LEVELS
 from recollect.records import atomically, plain
-from recollect.report import numbers, plots
-from recollect.report.audit_facts import checks_by_level, provenance, subjects
+from recollect.report import numbers, plots, summary
+from recollect.report.audit_facts import checks_by_level, methods_run, not_run, provenance, subjects
 from recollect.report.figures import LENIENT, STRICT, build_figures
 from recollect.report.gallery import build_gallery, sampling_sentence
-from recollect.report.rate_table import build_rows, excess_texts
+from recollect.report.rate_table import build_rows, excess_texts, other_image_texts
 from recollect.report.read import SavedAudit, read_audit
 from recollect.report.rounds import build_rounds
+from recollect.report.showcase import build_showcase
 from recollect.report.sprites import Sheets
 from recollect.report.style import ASSETS, style_sheet
-from recollect.report.views import ANY_MASK, OPENING_THRESHOLD, SET_LABELS, Results, build_results
+from recollect.report.views import ANY_MASK, SET_LABELS, Results, build_results
 from recollect.scoring import ACCURATE, APPROXIMATE
 from recollect.visible import visible
 
-SCRIPTS = ("rates.js", "gallery.js", "rounds.js", "start.js")
+SCRIPTS = ("rates.js", "tiles.js", "gallery.js", "rounds.js", "start.js")
 
 
 def write_report(folder: str | Path) -> Path:
@@ -42,14 +44,17 @@ def render(audit: SavedAudit) -> str:
     results, sheets = build_results(audit), Sheets()
     gallery = build_gallery(audit, results, sheets)
     rounds = build_rounds(audit, results, sheets)
-    script = _script()
+    script, checks = _script(), checks_by_level(audit)
     sections = {
         "facts": audit.facts,
-        "checks": checks_by_level(audit),
+        **_first_screen(audit, results, checks),
+        "checks": checks,
+        "methods_run": methods_run(results),
+        "not_run": not_run(audit),
         "subjects": list(subjects(audit, results)),
         "results": results,
         "rows": list(build_rows(results)),
-        "excess": _excess(audit, results),
+        **_of_one_checkpoint(audit, results),
         "gallery": gallery,
         "sampling": sampling_sentence(gallery) if gallery else "",
         "rounds": rounds,
@@ -66,6 +71,20 @@ def render(audit: SavedAudit) -> str:
     return _environment().get_template("page.html").render(**sections, **inlined)
 
 
+def _first_screen(audit: SavedAudit, results: Results, checks: summary.Checks) -> dict[str, Any]:
+    main = audit.facts.get("main_method") or results.methods[0]
+    return {
+        "badge": summary.badge(audit),
+        "lead": summary.lead_sentence(audit.facts["headline"]),
+        "big_numbers": summary.big_numbers(audit),
+        "handed_out": summary.handed_out(audit),
+        "attack_sentences": summary.attack_sentences(audit, results),
+        "cards": summary.cards(audit, checks),
+        "run_facts": summary.run_facts(audit),
+        "showcase": build_showcase(audit, results, main, results.threshold),
+    }
+
+
 @cache
 def _environment() -> jinja2.Environment:
     """Compile the page once a process."""
@@ -79,7 +98,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(numbers=numbers, plots=plots, any_mask=ANY_MASK, set_labels=SET_LABELS)
     environment.globals.update(lenient=LENIENT, strict=STRICT, accurate=ACCURATE, approximate=APPROXIMATE)
-    environment.globals.update(opening_threshold=OPENING_THRESHOLD)
+    environment.globals.update(error_levels=ERROR_LEVELS)
     return environment
 
 
@@ -99,7 +118,7 @@ def _script() -> str:
 def _data(results: Results, gallery: dict[str, Any] | None, rounds: dict[str, Any] | None) -> dict[str, Any]:
     """Collect what the script reads; with errors in full precision it counts what Python counts."""
     data = {
-        "openingThreshold": OPENING_THRESHOLD,
+        "openingThreshold": results.threshold,
         "marks": [ACCURATE, APPROXIMATE],
         "errors": [_packed(record.score.mse.numpy()) for record in results.records],
         "pools": [pool.records for pool in results.pools],
@@ -115,8 +134,8 @@ def _packed(errors: np.ndarray) -> str:
     return base64.b64encode(errors.astype("<f8").tobytes()).decode()
 
 
-def _excess(audit: SavedAudit, results: Results) -> dict[Any, tuple[str, str]]:
-    """Leave the excess out with several checkpoints: audit.json does not say which one it means."""
+def _of_one_checkpoint(audit: SavedAudit, results: Results) -> dict[str, Any]:
+    """Leave tables out with several checkpoints: audit.json does not say which one it means."""
     if len(results.views) > 1:
-        return {}
-    return excess_texts(audit)
+        return {"excess": {}, "other_images": {}}
+    return {"excess": excess_texts(audit), "other_images": other_image_texts(audit)}

@@ -46,6 +46,18 @@ def excess_texts(audit: SavedAudit) -> dict[Cell, tuple[str, str]]:
     }
 
 
+def other_image_texts(audit: SavedAudit) -> dict[Cell, str]:
+    """Write how many recoveries ended approximately on another training image, and on how many different ones."""
+    rows = [row for row in audit.table("summary") if row.get("other_training_images")]
+    return {Cell.of(row): _ends(row["other_training_images"]) for row in rows}
+
+
+def _ends(others: Mapping[str, int]) -> str:
+    if not others["recoveries"]:
+        return "0"
+    return f"{others['recoveries']} ({others['different']} different)"
+
+
 def _row(results: Results, number: int, view: View, cell: Cell) -> Row:
     pool = results.pools[view.pools[cell]]
     bar = results.bar(view, cell)

@@ -12,6 +12,7 @@ import numpy as np
 from recollect.errors import InputError
 from recollect.palette import assign_colours
 from recollect.records import AUDIT_FORMAT, Record, read_record, read_sealed
+from recollect.scoring import APPROXIMATE
 
 SETS = ("train", "control")
 
@@ -61,6 +62,11 @@ class SavedAudit:
     def block(self, name: str) -> dict[str, Any]:
         """Return named facts in audit.json; empty where they are absent or null."""
         return self.facts.get(name) or {}
+
+    @property
+    def threshold(self) -> float:
+        """The error below which the headline counts an image as recovered."""
+        return self.block("finding").get("threshold", {}).get("mse", APPROXIMATE)
 
     def method_facts(self) -> dict[str, MethodFacts]:
         """Describe the methods of the records, in the order of audit.json."""

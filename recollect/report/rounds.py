@@ -19,7 +19,7 @@ def build_rounds(audit: SavedAudit, results: Results, sheets: Sheets) -> dict[st
     """Return what the script needs to show estimates and masks round by round."""
     traces = audit.traces
     images = sorted(int(name.removeprefix("original/")) for name in traces if name.startswith("original/"))
-    methods = [method for method in results.methods if any(f"estimate/{method}/{image}" in traces for image in images)]
+    methods = [method for method in results.methods if any(f"round/{method}/{image}" in traces for image in images)]
     if not images or not methods:
         return None
     most = max(FEWEST_FRAMES, _frames_in_budget(traces) // (len(images) * len(methods)))
@@ -58,12 +58,13 @@ def _strip(
 ) -> dict[str, Any] | None:
     """Return the frames of one method on one image; None if it was not traced."""
     estimates = audit.traces.get(f"estimate/{method}/{image}")
-    if estimates is None:
+    numbers, errors = (audit.traces.get(f"{kind}/{method}/{image}") for kind in ("round", "mse"))
+    if estimates is None or numbers is None or errors is None:
         return None
     kept = kept_rounds(len(estimates), most)
-    strip: dict[str, Any] = {"method": method, "rounds": [number + 1 for number in kept], "mask": None}
-    strip["last"] = len(estimates)
-    strip["total"] = _rounds_taken(audit, results, method, image) or len(estimates)
+    strip: dict[str, Any] = {"method": method, "mask": None}
+    strip |= {"rounds": numbers[kept].tolist(), "errors": errors[kept].tolist()}
+    strip["stop"] = _why_it_stopped(audit, results, method, image)
     strip["estimate"] = sheets.add(pictures(estimates[kept]))
     mask_estimates = audit.traces.get(f"mask/{method}/{image}")
     if mask_estimates is not None:
@@ -71,12 +72,9 @@ def _strip(
     return strip
 
 
-def _rounds_taken(audit: SavedAudit, results: Results, method: str, image: int) -> int | None:
-    """Read from the record how many rounds the method took; the trace may hold only the first ones."""
+def _why_it_stopped(audit: SavedAudit, results: Results, method: str, image: int) -> str:
     record = results.record(results.views[0], Cell("train", audit.facts["trace_mask"], method))
-    if record is None or not record.rounds:
-        return None
-    return record.rounds[image]
+    return record.stop[image] if record is not None else ""
 
 
 def _frames_in_budget(traces: Mapping[str, np.ndarray]) -> int:

@@ -12,8 +12,7 @@ import numpy as np
 from PIL import Image, ImageColor
 
 from recollect.errors import InputError
-
-HEAT = ("#000004", "#3b0f70", "#8c2981", "#de4968", "#fe9f6d", "#fcfdbf")  # from dark to light, so also legible in grey
+from recollect.palette import HEAT
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def masks(tiles: np.ndarray) -> Sheet:
 
 
 def errors(tiles: np.ndarray) -> Sheet:
-    """Draw error maps in the colours of HEAT: black is no error, the lightest is 0.25 or more."""
+    """Draw error maps in the colours of HEAT: darker is smaller, on the scale that the values have."""
     grid, columns = _grid(tiles)
     image = Image.fromarray(grid[..., 0]).convert("P")
     image.putpalette(_heat_palette())

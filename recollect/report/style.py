@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect.palette import PALETTE
-from recollect.report.sprites import HEAT
+from recollect.palette import HEAT, PALETTE
 
 ASSETS = Path(__file__).parent / "assets"
+STYLES = ("base.css", "summary.css", "rates.css", "gallery.css", "curves.css", "evidence.css", "phone.css", "print.css")
 
 
 def style_sheet() -> str:
-    return _colours() + (ASSETS / "report.css").read_text("utf-8")
+    return _colours() + "\n".join((ASSETS / name).read_text("utf-8") for name in STYLES)
 
 
 def _colours() -> str:

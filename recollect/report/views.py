@@ -11,7 +11,6 @@ from recollect.report.numbers import as_text, percent
 from recollect.report.read import Cell, MethodFacts, SavedAudit
 from recollect.scoring import APPROXIMATE, Rate, Score
 
-OPENING_THRESHOLD = APPROXIMATE  # until the reader chooses another
 ANY_MASK = "any mask"
 SET_LABELS = {"train": "training", "control": "unseen"}
 
@@ -26,7 +25,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Bar:
-    """A rate at the opening threshold; the script finds it by its pool and updates it."""
+    """A rate at the threshold that the page opens with; the script finds it by its pool and updates it."""
 
     pool: int
     rate: Rate
@@ -81,6 +80,7 @@ class Results:
     sets: list[str]
     masks: list[str]
     method_facts: dict[str, MethodFacts]
+    threshold: float = APPROXIMATE  # that the page opens with: the headline's
     pools: list[Pool] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
 
@@ -102,7 +102,7 @@ class Results:
         number = view.pools.get(Cell(*cell))
         if number is None:
             return None
-        return Bar(number, self.pools[number].score.rate(OPENING_THRESHOLD))
+        return Bar(number, self.pools[number].score.rate(self.threshold))
 
     def record(self, view: View, cell: Cell) -> Record | None:
         number = view.pools.get(cell)
@@ -119,6 +119,7 @@ def build_results(audit: SavedAudit) -> Results:
         sets=sorted(_unique(cell.set for cell in cells), key=lambda name: name != "train"),
         masks=_unique(cell.mask for cell in cells),
         method_facts=audit.method_facts(),
+        threshold=audit.threshold,
     )
     for facets, numbers in _by_facets(audit.records):
         pools = {cells[number]: _add_pool(results, [number]) for number in numbers}

@@ -31,7 +31,7 @@ def test_a_cell_is_degraded_recovered_and_scored() -> None:
     assert (record.ids, record.provenance) == (list("0123"), {"device": "here"})
     assert record.stop == [stop.name.lower() for stop in by_hand.stops]
     assert record.mask_accuracy is not None
-    drawn = {f"{kind}/train/half/mine" for kind in ("estimate", "error", "mask")}
+    drawn = {f"{kind}/train/half/mine" for kind in ("estimate", "log_error", "mask")}
     assert set(measured.pictures) == drawn | {"degraded/train/half"}
 
 

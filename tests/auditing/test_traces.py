@@ -1,9 +1,12 @@
+import pytest
+
 import recollect
 from recollect.auditing.damaged_sets import damage
 from recollect.auditing.measure import Conditions
 from recollect.auditing.pictures import as_colour
-from recollect.auditing.traces import IMAGES, ROUNDS, trace_audit, trace_rounds
+from recollect.auditing.traces import EARLY, IMAGES, trace_audit, trace_rounds
 from recollect.methods import Blind, Iterate, KnownMask
+from recollect.scoring import mse
 from tests.auditing.making import images
 from tests.planted import Memorizer
 
@@ -12,7 +15,7 @@ F = Memorizer(TRAIN.pixels)
 CONDITIONS = Conditions("hash", 0.0, 42)
 
 
-def test_every_round_is_kept() -> None:
+def test_every_round_is_kept_with_its_error() -> None:
     few = TRAIN[:2]
     seen = recollect.observe(few, recollect.mask("half", few.shape))
     recovery = Blind()(F, seen.y)
@@ -22,15 +25,22 @@ def test_every_round_is_kept() -> None:
         assert shown[f"estimate/blind/{j}"].shape == (rounds, 8, 8, 3)
         assert shown[f"mask/blind/{j}"].shape == (rounds, 8, 8)
         assert (shown[f"estimate/blind/{j}"][-1] == as_colour(recovery.estimate[j : j + 1])[0]).all()
+        assert shown[f"round/blind/{j}"].tolist() == list(range(1, rounds + 1))
+        errors = shown[f"mse/blind/{j}"]
+        assert len(errors) == rounds
+        assert errors[-1] == pytest.approx(float(mse(recovery.estimate, few.pixels)[j]))
         assert (shown[f"degraded/{j}"] == as_colour(seen.y[j : j + 1])[0]).all()
 
 
-def test_long_runs_are_cut() -> None:
+def test_of_long_runs_later_rounds_are_thinned_and_the_last_is_kept() -> None:
     few = TRAIN[:1]
     seen = recollect.observe(few, recollect.mask("half", few.shape))
-    slow = Iterate(tolerance=0.0, limit=ROUNDS + 5)
+    slow = Iterate(tolerance=0.0, limit=300)
     shown = trace_rounds(few, seen, {"slow": lambda y, trace: slow(lambda x: 0.9 * x, y, trace=trace)})
-    assert len(shown["estimate/slow/0"]) == ROUNDS
+    rounds = shown["round/slow/0"].tolist()
+    assert rounds[:EARLY] == list(range(1, EARLY + 1))
+    assert rounds[-1] == 300
+    assert len(rounds) == len(shown["estimate/slow/0"]) == len(shown["mse/slow/0"]) < 55
     assert "mask/slow/0" not in shown
 
 

@@ -1,5 +1,4 @@
-from recollect.palette import PALETTE
-from recollect.report.sprites import HEAT
+from recollect.palette import HEAT, PALETTE
 from recollect.report.style import ASSETS, style_sheet
 
 

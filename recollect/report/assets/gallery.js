@@ -1,64 +1,6 @@
-// Pictures are cut from sprite sheets. A sheet is decoded when first needed, a picture drawn when near the window.
-const sheetTexts = [...document.querySelectorAll("script.sheet")];
-const sheetImages = new Map();
-const waiting = new Map();
-
-function sheetImage(number) {
-  if (!sheetImages.has(number)) {
-    const image = new Image();
-    image.src = `data:image/png;base64,${sheetTexts[number].textContent}`;
-    sheetImages.set(number, image.decode().then(() => image));
-  }
-  return sheetImages.get(number);
-}
-
-async function drawTile(canvas, sheet, position) {
-  const wanted = `${sheet} ${position}`;
-  canvas.dataset.wanted = wanted;
-  const image = await sheetImage(sheet);
-  if (canvas.dataset.wanted !== wanted) return; // the canvas is to show another picture by now
-  const columns = Number(sheetTexts[sheet].dataset.columns), { width, height } = canvas;
-  const left = (position % columns) * width, top = Math.floor(position / columns) * height;
-  canvas.getContext("2d").drawImage(image, left, top, width, height, 0, 0, width, height);
-  canvas.dataset.drawn = wanted;
-}
-
-const nearby = new IntersectionObserver((entries) => {
-  for (const entry of entries) if (entry.isIntersecting) drawNow(entry.target);
-}, { rootMargin: "400px" });
-
-// Pictures outside the window are drawn when the browser is idle, so that the page can be printed.
-const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
-function drawRest() {
-  for (const canvas of [...waiting.keys()].slice(0, 50)) drawNow(canvas);
-  if (waiting.size) whenIdle(drawRest);
-}
-
-function drawNow(canvas) {
-  nearby.unobserve(canvas);
-  const picture = waiting.get(canvas);
-  waiting.delete(canvas);
-  if (picture) drawTile(canvas, ...picture);
-}
-
-function element(tag, properties = {}, ...children) {
-  const created = Object.assign(document.createElement(tag), properties);
-  created.append(...children.filter((child) => child !== null));
-  return created;
-}
-
-function tile(size, sheet, position, label) {
-  const canvas = element("canvas", { width: size.width, height: size.height, className: "tile" });
-  canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", label);
-  if (sheet !== null && sheet !== undefined) {
-    waiting.set(canvas, [sheet, position]);
-    nearby.observe(canvas);
-  }
-  return canvas;
-}
-
+// The gallery: cards of one image under one mask, filtered and sorted.
 const CARDS = matchMedia("(max-width: 760px)").matches ? 12 : 24; // to show at once
+const LENIENT = 1e-3; // the end of the slider
 const gallery = data.gallery;
 let items = [], chosen = [], shown = 0;
 
@@ -151,9 +93,28 @@ function methodColumns(item, cell, description) {
     tile(gallery, cell.error, position, `error of ${cell.method}, ${description}`), outcome);
   recovery.className = `method colour-${data.colours[cell.method]}`;
   recovery.title = howItStopped(cell, position);
-  if (cell.estimated_mask === null) return [recovery];
+  return [recovery, maskColumn(item, cell, description), endColumn(item, cell, description)].filter((part) => part !== null);
+}
+
+function maskColumn({ position }, cell, description) {
+  if (cell.estimated_mask === null) return null;
   const mask = tile(gallery, cell.estimated_mask, position, `mask estimated by ${cell.method}, ${description}`);
-  return [recovery, column("its mask", mask, maskAgreement(cell, position))];
+  return column("its mask", mask, maskAgreement(cell, position));
+}
+
+// The training image that a recovery of another picture ended on; it is shown while the threshold says so.
+function endColumn(item, cell, description) {
+  const { position, set } = item, training = gallery.sets.find((other) => other.name === "train");
+  if (!cell.nearest || !training || cell.nearest[position] === null) return null;
+  const name = cell.nearest[position], own = set.name === "train" && name === set.ids[position];
+  if (own || cell.nearest_mse[position] >= LENIENT) return null;
+  const shown = training.index.indexOf(cell.nearest_index[position]);
+  const picture = shown < 0 ? null : tile(gallery, training.original, shown, `training image ${name}, on which ${description} ended`);
+  const end = column(`${cell.method} ended on training image ${name}`, picture);
+  end.className = "ended";
+  end.dataset.error = errorOf(item, cell);
+  end.dataset.nearest = cell.nearest_mse[position];
+  return end;
 }
 
 function howItStopped(cell, position) {
@@ -182,6 +143,8 @@ function markRecovered() {
     outcome.classList.toggle("yes", recovered);
     outcome.title = recovered ? "recovered at this threshold" : "not recovered at this threshold";
   }
+  for (const end of document.querySelectorAll(".ended"))
+    end.hidden = Number(end.dataset.error) < threshold || Number(end.dataset.nearest) >= threshold;
 }
 
 let resting = 0;

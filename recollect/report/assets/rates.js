@@ -105,6 +105,7 @@ function showThreshold() {
   byId("levels").textContent = (255 * Math.sqrt(threshold)).toFixed(2);
   byId("slider").value = decibels(threshold);
   byId("slider").setAttribute("aria-valuetext", `${scientific(threshold)}, ${decibels(threshold).toFixed(1)} dB`);
+  for (const shown of document.querySelectorAll(".threshold-now")) shown.textContent = shortForm(threshold);
   for (const button of document.querySelectorAll("[data-preset]"))
     button.setAttribute("aria-pressed", Number(button.dataset.preset) === threshold);
 }

@@ -1,27 +1,29 @@
-// Round by round: one scrubber for all methods. Round 0 is the damaged image.
+// Round by round: one scrubber for all methods. It steps through the rounds that are kept; round 0 is the damaged image.
 const rounds = data.rounds;
-let panels = [], playing = 0;
+let panels = [], steps = [0], playing = 0;
 
 function panel(strip, image) {
   const estimate = tile(rounds, null, 0, `estimate of ${strip.method}`);
   const mask = strip.mask === null ? null : tile(rounds, null, 0, `mask estimate of ${strip.method}`);
-  const status = element("span");
+  const status = element("span"), error = element("span", { className: "error" });
   const figure = element("figure", { className: `method colour-${data.colours[strip.method]}` },
-    element("figcaption", { textContent: strip.method }), element("div", { className: "pair" }, estimate, mask), status);
-  return { strip, image, estimate, mask, status, figure };
+    element("figcaption", { textContent: strip.method }), element("div", { className: "pair" }, estimate, mask), error, status);
+  return { strip, image, estimate, mask, error, status, figure };
 }
 
 function showRound() {
-  const round = Number(byId("round").value);
+  const round = steps[byId("round").value];
   byId("round-number").textContent = round;
+  byId("round").setAttribute("aria-valuetext", `round ${round}`);
   for (const panel of panels) showPanel(panel, round);
 }
 
-function showPanel({ strip, image, estimate, mask, status }, round) {
+function showPanel({ strip, image, estimate, mask, error, status }, round) {
   const frame = strip.rounds.findLastIndex((kept) => kept <= round);
   status.textContent = statusText(round, strip);
-  mask?.classList.toggle("unknown", round === 0);
-  if (round === 0) {
+  error.textContent = frame < 0 ? "damaged image" : `error ${shortForm(strip.errors[frame])}`;
+  mask?.classList.toggle("unknown", frame < 0);
+  if (frame < 0) {
     drawTile(estimate, image.degraded, 0);
     return;
   }
@@ -29,21 +31,21 @@ function showPanel({ strip, image, estimate, mask, status }, round) {
   if (mask) drawTile(mask, strip.mask, frame);
 }
 
-// The audit may have saved only the first rounds of many.
 function statusText(round, strip) {
-  if (round === 0) return "start";
-  if (round < strip.last) return `round ${round} of ${strip.total}`;
-  if (strip.total > strip.last) return `round ${strip.last} of ${strip.total}, the last one saved`;
-  return `stopped after round ${strip.last}`;
+  const last = strip.rounds.at(-1);
+  if (round < last) return `round ${round} of ${last}`;
+  return strip.stop ? `ended at round ${last}: ${strip.stop}` : `ended at round ${last}`;
 }
 
 function showImage() {
   const image = rounds.images[byId("watch-image").value];
   panels = image.strips.map((strip) => panel(strip, image));
+  steps = [0, ...new Set(image.strips.flatMap((strip) => strip.rounds))].sort((a, b) => a - b);
   const original = column("original", tile(rounds, image.original, 0, "original image"));
   const damaged = column("damaged", tile(rounds, image.degraded, 0, "damaged image"));
   byId("stage").replaceChildren(original, damaged, ...panels.map((panel) => panel.figure));
-  byId("round").max = Math.max(1, ...image.strips.map((strip) => strip.last));
+  byId("round-last").textContent = steps.at(-1);
+  byId("round").max = steps.length - 1;
   byId("round").value = byId("round").max;
   showRound();
 }
@@ -72,7 +74,7 @@ function playOrStop() {
 
 function startRounds() {
   if (!rounds) return;
-  byId("stage").style.setProperty("--tile", `${Math.max(1, Math.round(160 / rounds.width)) * rounds.width}px`);
+  byId("stage").style.setProperty("--tile", `${Math.max(1, Math.round(128 / rounds.width)) * rounds.width}px`);
   byId("stage").style.setProperty("--shape", `${rounds.width} / ${rounds.height}`);
   byId("watch-image").addEventListener("change", () => { stopPlaying(); showImage(); });
   byId("round").addEventListener("input", () => { stopPlaying(); showRound(); });

@@ -1,0 +1,167 @@
+"""The first screen: outcome, headline, two numbers, the attack, and cards that lead to the sections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.report.numbers import (
+    calendar_date,
+    counted,
+    decimals,
+    grey_levels,
+    percent_range,
+    scientific,
+    two_digits,
+    whole_percent,
+)
+from recollect.report.read import SavedAudit
+from recollect.report.views import ANY_MASK, Results
+
+Checks = Mapping[str, Sequence[Mapping[str, str]]]  # by level
+_INTERVAL = re.compile(r" \(95% interval [^)]*\)")
+_BADGES = {
+    "passed": "Passed: within the limit of {limit}",
+    "failed": "Failed: above the limit of {limit}",
+    "inconclusive": "Inconclusive: limit of {limit}",
+}
+
+
+@dataclass(frozen=True)
+class Badge:
+    """The outcome in a few words; its name is the colour's."""
+
+    outcome: str
+    text: str
+
+
+@dataclass(frozen=True)
+class BigNumber:
+    """A share of one set with its interval; the values are those of audit.json."""
+
+    set: str
+    label: str
+    share: Mapping[str, Any]
+
+    @property
+    def percent(self) -> str:
+        return whole_percent(self.share["value"])
+
+    @property
+    def detail(self) -> str:
+        interval = percent_range(self.share["low"], self.share["high"])
+        return f"{self.share['count']} of {self.share['total']} · 95% interval {interval}"
+
+
+@dataclass(frozen=True)
+class Card:
+    """A short finding that leads to its section; the level decides its colour."""
+
+    title: str
+    text: str
+    section: str
+    level: str = ""
+
+
+def badge(audit: SavedAudit) -> Badge:
+    """Name the outcome and the limit."""
+    verdict = audit.block("verdict")
+    if not verdict:
+        return Badge("none", "No limit set")
+    return Badge(verdict["outcome"], _BADGES[verdict["outcome"]].format(limit=f"{100 * verdict['limit']:g}%"))
+
+
+def lead_sentence(headline: str) -> str:
+    """Take the first sentence of the headline; its interval stands beside the big number."""
+    first, stop, _ = headline.partition(". ")
+    return _INTERVAL.sub("", first + stop.strip())
+
+
+def big_numbers(audit: SavedAudit) -> list[BigNumber]:
+    """List the share of training images, and that of unseen images if there are any."""
+    finding = audit.block("finding")
+    labels = {"train": "training images recovered", "control": "unseen images recovered"}
+    return [BigNumber(name, label, finding[name]) for name, label in labels.items() if finding.get(name)]
+
+
+def handed_out(audit: SavedAudit) -> str:
+    """Say how many training images came out of unseen ones; nothing if none did."""
+    returned = audit.block("finding").get("returned", {}).get("control")
+    if not returned or not returned["different"]:
+        return ""
+    return (
+        f"From {returned['images']} damaged images it never saw, the model returned "
+        f"{counted(returned['different'], 'different training image')}."
+    )
+
+
+def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:
+    """Name what was tried, the best attack, and what counts as recovered."""
+    finding = audit.block("finding")
+    if not finding:
+        return []
+    threshold, best = finding["threshold"]["mse"], finding["best"]
+    return [
+        f"{_tried(finding['methods'], results)} Best alone: {best['method']}, {best['train']['count']} of "
+        f"{best['train']['total']}.",
+        f"Recovered means an error below {two_digits(grey_levels(threshold))} of 255 grey levels (MSE below "
+        f"{scientific(threshold)}).",
+    ]
+
+
+def cards(audit: SavedAudit, checks: Checks) -> list[Card]:
+    """Sum up checks, warnings, membership and limits."""
+    return [_passed(checks), _worries(checks), _membership(audit), _limits()]
+
+
+def run_facts(audit: SavedAudit) -> list[str]:
+    """Say when, with which version and on how many images the audit ran."""
+    provenance = audit.block("provenance")
+    sizes = [
+        f"{audit.block(name)['images']} {label}"
+        for name, label in (("train", "training"), ("control", "unseen"))
+        if "images" in audit.block(name)
+    ]
+    version = (provenance.get("versions") or {}).get("recollect")
+    facts = [calendar_date(provenance.get("started")), f"recollect {version}" if version else ""]
+    return [fact for fact in [*facts, f"{' / '.join(sizes)} images" if sizes else ""] if fact]
+
+
+def _tried(methods: Sequence[str], results: Results) -> str:
+    names, under = ", ".join(methods), f"under {counted(len(results.masks), 'mask')}"
+    facts = [results.method_facts[name] for name in methods if name in results.method_facts]
+    if all(method.is_attack for method in facts):
+        return f"{counted(len(methods), 'attack').capitalize()} ({names}) {under}, not told which pixels were erased."
+    return f"No attack, but a reference ({names}) {under}, told which pixels were erased."
+
+
+def _passed(checks: Checks) -> Card:
+    names = [check["name"] for check in checks["ok"]]
+    if not names:
+        return Card("No check passed", "Read the warnings and notes.", "checks")
+    return Card(f"✓ {counted(len(names), 'check')} passed", ", ".join(names), "checks", "ok")
+
+
+def _worries(checks: Checks) -> Card:
+    counts = [counted(len(checks[level]), level) for level in ("warning", "note") if checks[level]]
+    if not counts:
+        return Card("No warnings", "Nothing was found that could mislead.", "checks", "ok")
+    names = [check["name"] for level in ("warning", "note") for check in checks[level]]
+    return Card(", ".join(counts), " · ".join(names), "checks", "warning" if checks["warning"] else "note")
+
+
+def _membership(audit: SavedAudit) -> Card:
+    method = audit.facts.get("main_method")
+    rows = [row for row in audit.table("membership") if (row["mask"], row["method"]) == (ANY_MASK, method)]
+    if not rows:
+        return Card("Membership", "Not measured: there are no unseen images.", "checks")
+    row = rows[0]
+    told = "can" if row["auc_low"] > 0.5 else "cannot"
+    auc = f"AUC {decimals(row['auc'], 2)} ({decimals(row['auc_low'], 2)}–{decimals(row['auc_high'], 2)})"
+    return Card("Membership", f"Training images {told} be told from unseen ones: {auc}.", "curves")
+
+
+def _limits() -> Card:
+    return Card("What this does not show", "A low rate does not mean safe: other attacks may recover more.", "scope")
