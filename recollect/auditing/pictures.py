@@ -26,7 +26,10 @@ CELLS = 60  # ... in an audit of two sets, six masks and five methods
 
 
 def sampled(images: Images, *, keep: bool = True) -> np.ndarray:
-    """Choose positions evenly spaced over a set, fewer when images are large: the same for every cell. None unless `keep`."""
+    """Choose positions evenly spaced over a set, fewer when images are large: the same for every cell.
+
+    Unless `keep`, none is chosen.
+    """
     if not keep:
         return np.empty(0, int)
     affordable = int(GALLERY_BYTES / (CELLS * 2.5 * math.prod(images.shape)))

@@ -95,7 +95,9 @@ def _threshold_plot(results: Results, view: View, mask: str) -> Plot | None:
     if not series:
         return None
     ticks = [Tick(x(10.0 * exponent), power_of_ten(-exponent)) for exponent in range(3, 9)]
-    return Plot(mask, "MSE threshold", "recovered", ticks, share_ticks(y), series, _threshold_line(x, results.threshold))
+    return Plot(
+        mask, "MSE threshold", "recovered", ticks, share_ticks(y), series, _threshold_line(x, results.threshold)
+    )
 
 
 def _psnr_plot(results: Results, view: View, mask: str) -> Plot | None:
@@ -135,7 +137,9 @@ def _mask_overlap_plot(results: Results, view: View, mask: str) -> Plot | None:
 
 def _loss_figures(results: Results) -> Iterator[Figure]:
     """Draw rates against train loss, where there are several checkpoints."""
-    caption = "Each point is a checkpoint, trained longer to the right. The points follow the threshold chosen under Rates."
+    caption = (
+        "Each point is a checkpoint, trained longer to the right. The points follow the threshold chosen under Rates."
+    )
     for views in training_runs(results.views):
         losses = [_loss(view) for view in views]
         x, y = x_scale(max(losses), min(losses), log=True), y_scale(0, 1)

@@ -50,9 +50,12 @@ class BigNumber:
         return whole_percent(self.share["value"])
 
     @property
-    def detail(self) -> str:
-        interval = percent_range(self.share["low"], self.share["high"])
-        return f"{self.share['count']} of {self.share['total']} · 95% interval {interval}"
+    def count(self) -> str:
+        return f"{self.share['count']} of {self.share['total']}"
+
+    @property
+    def interval(self) -> str:
+        return f"95% interval {percent_range(self.share['low'], self.share['high'])}"
 
 
 @dataclass(frozen=True)
@@ -158,9 +161,9 @@ def _membership(audit: SavedAudit) -> Card:
     if not rows:
         return Card("Membership", "Not measured: there are no unseen images.", "checks")
     row = rows[0]
-    told = "can" if row["auc_low"] > 0.5 else "cannot"
     auc = f"AUC {decimals(row['auc'], 2)} ({decimals(row['auc_low'], 2)}–{decimals(row['auc_high'], 2)})"
-    return Card("Membership", f"Training images {told} be told from unseen ones: {auc}.", "curves")
+    told = "training images stand out" if row["auc_low"] > 0.5 else "no better than guessing"
+    return Card("Membership", f"{auc}: {told}.", "curves")
 
 
 def _limits() -> Card:

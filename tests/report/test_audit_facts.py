@@ -1,4 +1,4 @@
-from recollect.report.audit_facts import checks_by_level, provenance, subjects
+from recollect.report.audit_facts import checks_by_level, methods_run, not_run, provenance, subjects
 from recollect.report.views import build_results
 from tests.report.making import AuditFiles
 
@@ -38,3 +38,17 @@ def test_provenance_has_every_setting_and_whole_hashes(planted: AuditFiles) -> N
     assert blocks["Settings"]["seed"] == "42"
     assert blocks["Training images"]["hash"] == planted.facts["train"]["hash"]
     assert blocks["Run on"]["device"]
+
+
+def test_methods_are_listed_as_run_or_not(planted: AuditFiles) -> None:
+    run = methods_run(build_results(planted.in_memory))
+    assert [(name, kind) for name, kind, _ in run] == [
+        ("blind", "attack"),
+        ("iterate", "attack"),
+        ("known", "reference"),
+    ]
+    left_out = not_run(planted.in_memory)
+    assert {"refined", "ddnm"} <= {name for name, _, _ in left_out}
+    assert {name for name, _, _ in run}.isdisjoint(name for name, _, _ in left_out)
+    assert all(summary for _, _, summary in left_out)
+    assert not_run(AuditFiles(planted.records).in_memory) == []

@@ -53,6 +53,8 @@ def test_filters_filter(report: Path, planted: AuditFiles, open_page: Open) -> N
     def shown() -> str:
         return str(page.inner_text("#shown"))
 
+    assert page.eval_on_selector("#filter-method", "s => s.selectedOptions[0].textContent") == "blind"
+    assert set(page.locator(".card .method figcaption").all_inner_texts()) == {"blind"}  # it opens on one method
     assert shown() == f"24 of {total} picture rows"
     page.click("#more")
     assert shown() == f"48 of {total} picture rows"
@@ -99,7 +101,7 @@ def test_pictures_are_the_audits_pixel_by_pixel(report: Path, planted: AuditFile
         assert (pixels(page, damaged) == planted.samples["degraded/train/dust"][position]).all()
         assert (pixels(page, estimate) == planted.samples["estimate/train/dust/blind"][position]).all()
         assert (pixels(page, mask)[..., 0] == planted.samples["mask/train/dust/blind"][position]).all()
-        levels = planted.samples["error/train/dust/blind"][position].astype(int)
+        levels = planted.samples["log_error/train/dust/blind"][position].astype(int)
         brightness = pixels(page, error).astype(int).sum(-1)
         assert (np.diff(brightness.ravel()[levels.ravel().argsort()]) >= -8).all()  # lighter is a larger error
         size = original.bounding_box()
@@ -108,6 +110,7 @@ def test_pictures_are_the_audits_pixel_by_pixel(report: Path, planted: AuditFile
 
 def test_each_methods_pictures_are_in_its_colour(report: Path, open_page: Open) -> None:
     page = open_page(report)
+    choose(page, method="all")
     colours = page.eval_on_selector_all(
         ".card:first-child .method", "all => all.map(m => [m.firstChild.textContent, m.className.split(' ').pop()])"
     )
@@ -129,7 +132,7 @@ def thousand() -> AuditFiles:
                 cell = {"set": set_name, "mask": mask, "method": method}
                 files.records.append(Record(cell, {}, ids, errors, [1] * 1000, [40] * 1000, ["converged"] * 1000))
                 files.samples[f"estimate/{set_name}/{mask}/{method}"] = noise
-                files.samples[f"error/{set_name}/{mask}/{method}"] = noise[..., 0]
+                files.samples[f"log_error/{set_name}/{mask}/{method}"] = noise[..., 0]
     return files
 
 
@@ -144,7 +147,7 @@ def test_a_report_of_a_thousand_images_stays_small_and_decodes_only_what_it_show
     shown = page.eval_on_selector_all(
         ".card canvas", "all => [...new Set(all.map(c => c.dataset.drawn.split(' ')[0]))]"
     )
-    assert len(shown) == 2 + 2 * len(METHODS)  # original, damaged, and two sheets a method ...
+    assert len(shown) == 2 + 2  # original, damaged, and two sheets of the method that is shown ...
     assert page.locator("script.sheet").count() == 2 * (1 + len(MASKS) * (1 + 2 * len(METHODS)))  # ... of all sheets
     check_numbers(page, thousand.records)
     slide(page, 50)

@@ -1,6 +1,19 @@
 import math
 
-from recollect.report.numbers import as_text, counted, decibels, decimals, flattened, grey_levels, percent, scientific
+from recollect.report.numbers import (
+    as_text,
+    calendar_date,
+    counted,
+    decibels,
+    decimals,
+    flattened,
+    grey_levels,
+    percent,
+    percent_range,
+    scientific,
+    two_digits,
+    whole_percent,
+)
 
 
 def test_rates_have_one_decimal() -> None:
@@ -38,3 +51,18 @@ def test_any_fact_is_text() -> None:
 
 def test_nested_facts_become_rows() -> None:
     assert list(flattened({"blind": {"gamma_x": 0.5}})) == [("blind gamma x", "0.5")]
+
+
+def test_whole_percents_round_neither_to_nothing_nor_to_all() -> None:
+    assert [whole_percent(share) for share in (0, 0.004, 0.5, 0.997, 1)] == ["0%", "0.4%", "50%", "99.7%", "100%"]
+    assert percent_range(0.912, 1) == "91–100%"
+
+
+def test_two_digits_stay_readable() -> None:
+    values = (0.0, 0.0806, 5.7, 134.2, float("nan"))
+    assert [two_digits(value) for value in values] == ["< 0.001", "0.081", "5.7", "134", "–"]
+
+
+def test_dates_are_written_as_days() -> None:
+    assert calendar_date("2026-11-18T02:00:00+00:00") == "18 Nov 2026"
+    assert calendar_date(None) == calendar_date("soon") == ""

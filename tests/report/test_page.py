@@ -23,6 +23,22 @@ from tests.report.conftest import Open
 from tests.report.making import AuditFiles, record
 
 HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>.png"
+# The contrast of an element's text with what is behind it, by WCAG; a canvas resolves every notation of colours.
+CONTRAST = """part => {
+    const context = Object.assign(document.createElement('canvas'), {width: 1, height: 1}).getContext('2d', {willReadFrequently: true});
+    const rgba = colour => { context.clearRect(0, 0, 1, 1); context.fillStyle = colour; context.fillRect(0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data]; };
+    const luminance = colour => rgba(colour).slice(0, 3).map(v => v / 255)
+        .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const paper = e => getComputedStyle(e).backgroundColor;
+    const behind = e => rgba(paper(e))[3] ? paper(e) : behind(e.parentElement);
+    const element = document.querySelector(part);
+    const [a, b] = [getComputedStyle(element).color, behind(element)].map(luminance).sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05); }"""
+TEXTS = [".stamp", "h1", ".big .detail", ".attack", ".showcase figcaption", ".digest span", ".digest b", ".sections a"]
+TEXTS += [".checks .level", ".lead", ".bar .interval", ".threshold .fixed", ".card .mask", ".plot figcaption", "footer"]
+TEXTS += [".showcase .yes", ".showcase .no", ".signatures dd", ".audited i"]
 BARS = """() => [...document.querySelectorAll('.bar')].filter(bar => bar.offsetParent).map(bar => ({
     pool: bar.dataset.pool, width: bar.querySelector('.fill').offsetWidth / bar.querySelector('.track').offsetWidth,
     low: Number(bar.style.getPropertyValue('--low')), high: Number(bar.style.getPropertyValue('--high')),
@@ -31,7 +47,7 @@ BARS = """() => [...document.querySelectorAll('.bar')].filter(bar => bar.offsetP
 
 def test_it_is_one_file_that_names_no_other(report: Path) -> None:
     text = report.read_text()
-    assert not re.search(r"""(src|href)=["'](?!#|data:,)""", text)
+    assert not re.search(r"""(src|href)=["'](?!#|data:,|data:image/png)""", text)
     assert not re.search(r"https?://", text)
     assert "@import" not in text
     assert "url(" not in text
@@ -47,6 +63,8 @@ def test_it_can_be_read_without_its_script(report: Path, planted: AuditFiles, op
     assert warnings
     for sentence in [*warnings, planted.facts["command"], planted.facts["headline"]]:
         assert sentence in text
+    assert page.locator("#slider").is_hidden()
+    assert page.locator(".showcase img").count() == 3 * 3  # pictures that need no script: two masks, one unseen image
 
 
 def test_the_embedded_errors_are_exact(report: Path, planted: AuditFiles) -> None:
@@ -199,6 +217,84 @@ def test_everything_is_reached_by_keyboard(report: Path, open_page: Open) -> Non
     assert page.inner_text("#play") == "Stop"
 
 
+def test_the_summary_stays_while_the_slider_moves_and_the_page_says_so(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+    before = page.inner_text("#summary")
+    slide(page, 75)
+    assert page.inner_text("#summary") == before
+    assert "The summary at the top does not" in page.inner_text("#threshold-bar")
+    assert page.inner_text(".threshold-now") == "3.2e-8"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_screen_answers_everything(report: Path, open_page: Open, scheme: str) -> None:
+    page = open_page(report, viewport={"width": 1280, "height": 720}, color_scheme=scheme)
+    for part in (
+        ".stamp",
+        "h1",
+        ".big .train",
+        ".big .control",
+        ".attack",
+        ".showcase",
+        ".digest",
+        ".when",
+        ".sections",
+    ):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 720, part
+        assert box["x"] + box["width"] <= 1280, part
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    assert page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0 && i.alt)")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_intervals_stand_out_from_their_background(report: Path, open_page: Open, scheme: str) -> None:
+    page = open_page(report, color_scheme=scheme)
+    low = {part: page.evaluate(CONTRAST, part) for part in TEXTS}
+    assert {part: ratio for part, ratio in low.items() if ratio < 4.5} == {}
+    whisker = page.eval_on_selector(".rates .whisker", "w => getComputedStyle(w).borderLeftColor")
+    assert whisker == page.evaluate("getComputedStyle(document.body).color")  # ink, beside the bar and not on it
+    boxes = [page.locator(f".rates {part}").first.bounding_box() for part in (".fill", ".whisker")]
+    assert boxes[1]["y"] >= boxes[0]["y"] + boxes[0]["height"]
+
+
+def test_the_navigation_stays_in_sight_and_marks_the_section(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+    assert page.inner_text(".sections [aria-current]") == "Summary"
+    targets = page.eval_on_selector_all(".sections a", "all => all.map(a => document.querySelector(a.hash) !== null)")
+    assert all(targets)
+    page.click(".sections a[href='#scope']")
+    page.wait_for_function("() => document.querySelector('.sections [aria-current]').hash === '#scope'")
+    assert page.locator(".sections").bounding_box()["y"] == 0
+
+
+def test_one_plot_of_a_figure_is_large_and_the_others_are_folded(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+    figures = page.locator(".figure")
+    assert figures.count() == 5
+    assert figures.first.locator("> .plot figcaption").inner_text() == "any mask"
+    assert page.locator(".figure details .plot").count() == 2 + 2 + 2 + 1
+    assert not page.locator(".figure details .plot").first.is_visible()
+    figures.first.locator("summary").click()
+    assert page.locator(".figure details .plot").first.is_visible()
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_it_prints_in_few_light_pages(report: Path, open_page: Open, paper: str) -> None:
+    page = open_page(report, color_scheme="dark")
+    page.wait_for_function("() => [...document.querySelectorAll('.card canvas')].every(c => c.dataset.drawn)")
+    content = page.pdf(format=paper)
+    assert 3 <= len(re.findall(rb"/Type /Page\b", content)) <= 6
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": 700, "height": 1000})  # as wide as the paper without its margins
+    assert page.evaluate("document.documentElement.scrollWidth") == 700
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for part in (".sections", "#slider", ".filters", "#watch", "#copy", "#more"):
+        assert page.locator(part).first.is_hidden(), part
+    for part in (".stamp", ".big", ".showcase", ".rates", ".signatures"):
+        assert page.locator(part).first.is_visible(), part
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_it_without_scrolling_sideways(report: Path, open_page: Open, scheme: str) -> None:
     page = open_page(report, viewport={"width": 390, "height": 844}, color_scheme=scheme)
@@ -233,11 +329,11 @@ def test_names_from_users_stay_text(tmp_path: Path, planted: AuditFiles, open_pa
     files = AuditFiles([hostile(record) for record in planted.records], samples, planted.traces, facts)
     path = write_report(files.write(tmp_path))
     assert "<script>window" not in path.read_text()
-    assert "<img" not in path.read_text()
+    assert "<img src=x" not in path.read_text()
     page = open_page(path)
     page.wait_for_selector(".card canvas[data-drawn]")
     assert page.evaluate("window.pwned") is None
-    assert page.locator("img").count() == 0
+    assert page.locator("img:not([src^='data:image/png'])").count() == 0
     assert page.inner_text("h1") == HOSTILE
     assert page.locator(".card .name").first.get_attribute("title") == f"0{HOSTILE}"
     assert page.locator("script:not([type])").count() == 1

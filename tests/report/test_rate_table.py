@@ -1,4 +1,4 @@
-from recollect.report.rate_table import build_rows, excess_texts
+from recollect.report.rate_table import build_rows, excess_texts, other_image_texts
 from recollect.report.read import Cell
 from recollect.report.views import ANY_MASK, build_results
 from tests.report.making import AuditFiles
@@ -27,3 +27,11 @@ def test_the_excess_over_unseen_images_is_the_audits() -> None:
     row = {"mask": "block", "method": "blind", "accurate": accurate, "approximate": approximate}
     texts = excess_texts(AuditFiles(facts={"excess": [row]}).in_memory)
     assert texts == {("train", "block", "blind"): ("+50.0% [+25.0%, +75.0%]", "+0.0% [-10.0%, +10.0%]")}
+
+
+def test_recoveries_that_ended_on_another_training_image_are_counted() -> None:
+    cells = [{"set": "control", "mask": "block", "method": name} for name in ("blind", "iterate", "other")]
+    ends = [{"recoveries": 4, "different": 2}, {"recoveries": 0, "different": 0}, None]
+    rows = [{**cell, "other_training_images": end} for cell, end in zip(cells, ends, strict=True)]
+    texts = other_image_texts(AuditFiles(facts={"summary": rows}).in_memory)
+    assert texts == {("control", "block", "blind"): "4 (2 different)", ("control", "block", "iterate"): "0"}

@@ -29,6 +29,12 @@ def test_many_rounds_are_thinned_from_the_end(most: int) -> None:
     assert gaps == sorted(gaps)
 
 
+def test_traces_without_round_numbers_are_left_out(planted: AuditFiles) -> None:
+    earlier = {name: array for name, array in planted.traces.items() if not name.startswith("round/")}
+    audit = AuditFiles(planted.records, traces=earlier, facts=planted.facts).in_memory
+    assert build_rounds(audit, build_results(audit), Sheets()) is None
+
+
 def test_without_a_trace_there_are_no_rounds() -> None:
     audit = AuditFiles([record([0.1])]).in_memory
     assert build_rounds(audit, build_results(audit), Sheets()) is None
@@ -42,7 +48,9 @@ def test_an_image_is_named_and_its_rounds_are_those_of_the_record(planted: Audit
     for position, image in enumerate(rounds["images"]):
         assert image["name"] == blind.ids[position]
         strip = next(strip for strip in image["strips"] if strip["method"] == "blind")
-        assert strip["total"] == blind.rounds[position]
+        assert strip["rounds"][-1] == blind.rounds[position]  # it ends where the method does
+        assert strip["errors"][-1] == pytest.approx(blind.mse[position], rel=1e-3)
+        assert strip["stop"] == blind.stop[position]
         assert (strip["mask"] is None) == (f"mask/blind/{position}" not in planted.traces)
 
 
@@ -53,6 +61,10 @@ def test_the_rounds_are_those_of_the_trace(report: Path, planted: AuditFiles, op
     for number in (1, 2, len(frames)):
         page.fill("#round", str(number))
         assert page.inner_text("#round-number") == str(number)
+        error = planted.traces["mse/blind/1"][number - 1]
+        assert float(page.locator("#stage .error").first.inner_text().removeprefix("error ")) == pytest.approx(
+            error, rel=0.06
+        )
         estimate, mask = page.locator("#stage .method").first.locator("canvas").element_handles()
         assert (pixels(page, estimate) == frames[number - 1]).all()
         assert (pixels(page, mask)[..., 0] == masks[number - 1]).all()
@@ -62,3 +74,8 @@ def test_the_rounds_are_those_of_the_trace(report: Path, planted: AuditFiles, op
     page.wait_for_function("() => document.querySelector('#round').value > 0")
     page.wait_for_function("() => document.querySelector('#play').textContent === 'Play'")
     assert page.input_value("#round") == page.get_attribute("#round", "max")
+    last = max(
+        int(planted.traces[name][-1]) for name in planted.traces if name.startswith("round/") and name[-2:] == "/1"
+    )
+    assert page.inner_text("#round-last") == page.inner_text("#round-number") == str(last)
+    assert page.locator("#stage .method").first.inner_text().endswith("converged")

@@ -1,5 +1,5 @@
 from recollect.palette import HEAT, PALETTE
-from recollect.report.style import ASSETS, style_sheet
+from recollect.report.style import ASSETS, STYLES, style_sheet
 
 
 def test_every_colour_of_the_palette_is_defined_for_light_and_dark_screens() -> None:
@@ -15,7 +15,11 @@ def test_every_colour_has_a_marker() -> None:
     assert all(f'id="marker-{name}"' in page for name in [*PALETTE, "neutral"])
 
 
+def test_every_style_sheet_is_used() -> None:
+    assert sorted(STYLES) == sorted(path.name for path in ASSETS.glob("*.css"))
+
+
 def test_the_style_sheet_names_no_colour_of_the_palette_again() -> None:
-    css = (ASSETS / "report.css").read_text().lower()
+    css = "".join((ASSETS / name).read_text() for name in STYLES).lower()
     assert not [shade for colour in PALETTE.values() for shade in colour if shade in css]
     assert not [shade for shade in HEAT if shade in css]
