@@ -13,8 +13,9 @@ import numpy as np
 from recollect.auditing.damaged_sets import DamagedSet
 from recollect.auditing.method_setup import method_for, method_identity, most_passes
 from recollect.auditing.nearest import find_nearest
-from recollect.auditing.pictures import cell_pictures, sampled, set_pictures
+from recollect.auditing.pictures import SAMPLE, cell_pictures, sampled, set_pictures
 from recollect.auditing.progress import AuditProgress, tell_on_stderr
+from recollect.auditing.statistics import returned_positions
 from recollect.auditing.store import Store
 from recollect.degradation import Degradation, Erasure, Observation, observe
 from recollect.devices.precision import device_of
@@ -22,7 +23,7 @@ from recollect.distributed.jobs import Log
 from recollect.images import Images
 from recollect.records import Record, cell_key
 from recollect.recovery import Progress, Recovery, Stop
-from recollect.scoring import mask_agreement, mse
+from recollect.scoring import APPROXIMATE, mask_agreement, mse
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,8 @@ def measure_cells(
             record = measured.record
         records.append(record)
         done += passes
+    if conditions.pictures and (returned := returned_positions(records, APPROXIMATE)[:SAMPLE]):
+        store.add_pictures(set_pictures(training, np.array(returned)), "returned")
     progress("all cells are done", done, done)
     return records
 

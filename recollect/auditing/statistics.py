@@ -179,6 +179,15 @@ def ended_on_others(record: Record, threshold: float) -> dict[str, str]:
     return {name: str(other) for name, outcome, other in ends if outcome == "another training image"}
 
 
+def returned_positions(records: Sequence[Record], threshold: float) -> list[int]:
+    """Get the positions of the training images that recoveries of other pictures ended on."""
+    found: set[int] = set()
+    for record in records:
+        ends = zip(_outcomes(record, threshold), record.nearest_index or [], strict=False)
+        found |= {where for outcome, where in ends if outcome == "another training image" and where is not None}
+    return sorted(found)
+
+
 def _outcomes(record: Record, threshold: float) -> list[Any]:
     """Say how each recovery ended; None in records that do not name the nearest training images."""
     if record.nearest is None or record.nearest_mse is None:

@@ -45,12 +45,21 @@ def build_gallery(
         "sets": [_set(audit, results, view, name, numbers, step) for name in sets],
         "masks": results.masks,
         "methods": results.methods,
-        "opening": _opening(audit, results),
+        "opening": main_method(audit, results),
+        "returned": _returned(audit, sheets),
     }
 
 
-def _opening(audit: SavedAudit, results: Results) -> str:
-    """Name the method that the gallery opens on: the strongest attack."""
+def _returned(audit: SavedAudit, sheets: Sheets) -> dict[str, Any] | None:
+    """Return the pictures of training images that recoveries of other pictures ended on."""
+    if "original/returned" not in audit.samples:
+        return None
+    sheet = sheets.add(pictures(audit.samples["original/returned"]))
+    return {"sheet": sheet, "index": audit.samples["index/returned"].tolist()}
+
+
+def main_method(audit: SavedAudit, results: Results) -> str:
+    """Name the method that the page shows first: the strongest attack."""
     main = audit.facts.get("main_method")
     return main if main in results.methods else results.methods[0]
 

@@ -17,7 +17,7 @@ from recollect.records import atomically, plain
 from recollect.report import numbers, plots, summary
 from recollect.report.audit_facts import checks_by_level, methods_run, not_run, provenance, subjects
 from recollect.report.figures import LENIENT, STRICT, build_figures
-from recollect.report.gallery import build_gallery, sampling_sentence
+from recollect.report.gallery import build_gallery, main_method, sampling_sentence
 from recollect.report.rate_table import build_rows, excess_texts, other_image_texts
 from recollect.report.read import SavedAudit, read_audit
 from recollect.report.rounds import build_rounds
@@ -72,8 +72,9 @@ def render(audit: SavedAudit) -> str:
 
 
 def _first_screen(audit: SavedAudit, results: Results, checks: summary.Checks) -> dict[str, Any]:
-    main = audit.facts.get("main_method") or results.methods[0]
+    main = main_method(audit, results)
     return {
+        "main_method": main,
         "badge": summary.badge(audit),
         "lead": summary.lead_sentence(audit.facts["headline"]),
         "big_numbers": summary.big_numbers(audit),

@@ -94,10 +94,8 @@ def handed_out(audit: SavedAudit) -> str:
     returned = audit.block("finding").get("returned", {}).get("control")
     if not returned or not returned["different"]:
         return ""
-    return (
-        f"From {returned['images']} damaged images it never saw, the model returned "
-        f"{counted(returned['different'], 'different training image')}."
-    )
+    what = "1 training image" if returned["different"] == 1 else f"{returned['different']} different training images"
+    return f"From {returned['images']} damaged images it never saw, the model returned {what}."
 
 
 def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:

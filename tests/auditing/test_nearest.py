@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from recollect import Images
 from recollect.auditing.nearest import Nearest, find_nearest, outcomes
-from recollect.auditing.statistics import ended_on_others, image_columns
+from recollect.auditing.pictures import as_colour
+from recollect.auditing.statistics import ended_on_others, image_columns, returned_positions
 from recollect.nearest import COLUMNS, ROWS
 from tests.auditing.making import images, pictures, small_audit
 
@@ -78,3 +79,7 @@ def test_training_images_handed_out_from_unseen_ones_are_in_the_headline_and_the
     assert columns["nearest"] == list(others.values())
     assert max(columns["nearest_mse"]) < 1e-7
     assert image_columns(replace(control, nearest=None))["outcome"] == [None] * 6
+    handed_out = returned_positions(found.records, 1e-7)
+    assert [str(position) for position in handed_out] == sorted(set(others.values()))
+    assert (found.store.pictures["original/returned"] == as_colour(images(8, 1).pixels[handed_out])).all()
+    assert found.store.pictures["index/returned"].tolist() == handed_out

@@ -50,6 +50,16 @@ def test_json_is_all_that_stdout_holds(folder: Path) -> None:
     assert json.loads(result.stdout) == json.loads((folder / "audit" / "audit.json").read_text())
 
 
+def test_without_pictures_no_image_is_written(folder: Path) -> None:
+    few = [*QUICK, "--masks", "half", "--methods", "iterate"]
+    result = here(*few, "--no-pictures")
+    assert result.exit_code == 0, result.output
+    assert not list((folder / "audit").rglob("*.npz"))
+    assert "ran without pictures" in (folder / "audit" / "report.html").read_text()
+    assert here(*few).exit_code == 0  # now with pictures
+    assert "holds pictures of an earlier audit" in mistake(*few, "--no-pictures")
+
+
 def test_the_gate(folder: Path) -> None:
     few = [*QUICK, "--masks", "half", "--methods", "iterate"]
     above = here(*few, "--fail-above", "99%")

@@ -108,6 +108,27 @@ def test_pictures_are_the_audits_pixel_by_pixel(report: Path, planted: AuditFile
         assert size["width"] == size["height"] == 96  # six times its 16 pixels
 
 
+def test_a_recovery_that_ended_on_another_training_image_is_shown_with_that_image(
+    report: Path, planted: AuditFiles, open_page: Open
+) -> None:
+    page = open_page(report)
+    choose(page, set="unseen", mask="dust", method="iterate")
+    record = next(r for r in planted.records if tuple(r.cell.values()) == ("control", "dust", "iterate"))
+    assert record.nearest is not None
+    assert record.nearest_mse is not None
+    ended = [name for name, error in zip(record.nearest, record.nearest_mse, strict=True) if error and error < 5e-4]
+    assert ended
+    shown = page.locator(".ended:visible")
+    assert shown.locator("figcaption").all_inner_texts() == [
+        f"iterate ended on training image {name}" for name in ended
+    ]
+    position = planted.samples["index/returned"].tolist().index(int(ended[0]))
+    picture = shown.first.locator("canvas").element_handle()
+    assert (pixels(page, picture) == planted.samples["original/returned"][position]).all()
+    page.fill("#threshold", "1e-12")
+    assert shown.count() == 0
+
+
 def test_each_methods_pictures_are_in_its_colour(report: Path, open_page: Open) -> None:
     page = open_page(report)
     choose(page, method="all")

@@ -25,7 +25,8 @@ from tests.report.making import AuditFiles, record
 HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>.png"
 # The contrast of an element's text with what is behind it, by WCAG; a canvas resolves every notation of colours.
 CONTRAST = """part => {
-    const context = Object.assign(document.createElement('canvas'), {width: 1, height: 1}).getContext('2d', {willReadFrequently: true});
+    const canvas = Object.assign(document.createElement('canvas'), {width: 1, height: 1});
+    const context = canvas.getContext('2d', {willReadFrequently: true});
     const rgba = colour => { context.clearRect(0, 0, 1, 1); context.fillStyle = colour; context.fillRect(0, 0, 1, 1);
         return [...context.getImageData(0, 0, 1, 1).data]; };
     const luminance = colour => rgba(colour).slice(0, 3).map(v => v / 255)
@@ -252,6 +253,9 @@ def test_text_and_intervals_stand_out_from_their_background(report: Path, open_p
     page = open_page(report, color_scheme=scheme)
     low = {part: page.evaluate(CONTRAST, part) for part in TEXTS}
     assert {part: ratio for part, ratio in low.items() if ratio < 4.5} == {}
+    for outcome in ("passed", "failed", "inconclusive", "none"):
+        page.eval_on_selector(".stamp", "(stamp, outcome) => { stamp.className = `stamp ${outcome}`; }", outcome)
+        assert page.evaluate(CONTRAST, ".stamp") >= 4.5, outcome
     whisker = page.eval_on_selector(".rates .whisker", "w => getComputedStyle(w).borderLeftColor")
     assert whisker == page.evaluate("getComputedStyle(document.body).color")  # ink, beside the bar and not on it
     boxes = [page.locator(f".rates {part}").first.bounding_box() for part in (".fill", ".whisker")]
@@ -277,6 +281,20 @@ def test_one_plot_of_a_figure_is_large_and_the_others_are_folded(report: Path, o
     assert not page.locator(".figure details .plot").first.is_visible()
     figures.first.locator("summary").click()
     assert page.locator(".figure details .plot").first.is_visible()
+
+
+def test_without_pictures_the_first_screen_shows_rates_and_says_why(
+    planted: AuditFiles, open_page: Open, tmp_path: Path
+) -> None:
+    facts = {**planted.facts, "settings": {**planted.facts["settings"], "pictures": False}}
+    page = open_page(write_report(AuditFiles(planted.records, facts=facts).write(tmp_path)))
+    assert page.locator("img, canvas, .sheet").count() == 0
+    assert "ran without pictures" in page.inner_text(".by-mask figcaption")
+    rates = page.locator(".by-mask tbody b").all_inner_texts()
+    blind = [r for r in planted.records if r.cell["method"] == "blind"]
+    assert sorted(rates) == sorted(f"{r.score.approximate.value:.1%}" for r in blind)
+    slide(page, 75)
+    assert page.locator(".by-mask tbody b").all_inner_texts() == rates  # the summary does not follow the slider
 
 
 @pytest.mark.parametrize("paper", ["A4", "Letter"])

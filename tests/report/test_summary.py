@@ -61,7 +61,7 @@ def test_training_images_that_were_handed_out_are_named() -> None:
         return summary.handed_out(audit(finding={"returned": returned}))
 
     assert said(0) == ""
-    assert "returned 1 different training image." in said(1)
+    assert "returned 1 training image." in said(1)
     assert "From 40 damaged images it never saw, the model returned 14 different training images." in said(14)
 
 

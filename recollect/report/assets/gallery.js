@@ -104,12 +104,12 @@ function maskColumn({ position }, cell, description) {
 
 // The training image that a recovery of another picture ended on; it is shown while the threshold says so.
 function endColumn(item, cell, description) {
-  const { position, set } = item, training = gallery.sets.find((other) => other.name === "train");
-  if (!cell.nearest || !training || cell.nearest[position] === null) return null;
+  const { position, set } = item;
+  if (!cell.nearest || cell.nearest[position] === null) return null;
   const name = cell.nearest[position], own = set.name === "train" && name === set.ids[position];
   if (own || cell.nearest_mse[position] >= LENIENT) return null;
-  const shown = training.index.indexOf(cell.nearest_index[position]);
-  const picture = shown < 0 ? null : tile(gallery, training.original, shown, `training image ${name}, on which ${description} ended`);
+  const shown = gallery.returned?.index.indexOf(cell.nearest_index[position]) ?? -1;
+  const picture = shown < 0 ? null : tile(gallery, gallery.returned.sheet, shown, `training image ${name}, on which ${description} ended`);
   const end = column(`${cell.method} ended on training image ${name}`, picture);
   end.className = "ended";
   end.dataset.error = errorOf(item, cell);
@@ -170,7 +170,6 @@ function setZoom() {
   cards.style.setProperty("--tile", `${factor * width}px`);
   cards.style.setProperty("--shape", `${width} / ${height}`);
   cards.style.setProperty("--card", `${Math.min(cards.clientWidth, card)}px`);
-  cards.style.setProperty("--spread", cards.clientWidth > 1.9 * card ? "space-between" : "start");
 }
 
 function startGallery() {
