@@ -125,8 +125,6 @@ def measure_cells(
     ]
     if moved := store.begin(trial.key for trial in trials):
         tell(moved)
-    for damaged in damaged_sets if conditions.pictures else []:
-        store.add_pictures(set_pictures(damaged.images, sampled(damaged.images)), damaged.set)
     records: list[Record] = []
     ahead, done = [len(trial.images) * most_passes(trial.method) for trial in trials], 0
     for passes, trial in zip(ahead, trials, strict=True):
@@ -139,10 +137,20 @@ def measure_cells(
             record = measured.record
         records.append(record)
         done += passes
-    if conditions.pictures and (returned := returned_positions(records, APPROXIMATE)[:SAMPLE]):
-        store.add_pictures(set_pictures(training, np.array(returned)), "returned")
+    if conditions.pictures:
+        _add_originals(store, damaged_sets, training, records)
     progress("all cells are done", done, done)
     return records
+
+
+def _add_originals(
+    store: Store, damaged_sets: Sequence[DamagedSet], training: Images, records: Sequence[Record]
+) -> None:
+    """Keep pictures of the sampled images, and of training images that recoveries of other pictures ended on."""
+    for damaged in damaged_sets:
+        store.add_pictures(set_pictures(damaged.images, sampled(damaged.images)), damaged.set)
+    if returned := returned_positions(records, APPROXIMATE)[:SAMPLE]:
+        store.add_pictures(set_pictures(training, np.array(returned)), "returned")
 
 
 def recover(method: Any, f: Any, seen: Observation, **options: Any) -> Recovery:
