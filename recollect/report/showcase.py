@@ -12,6 +12,7 @@ from recollect.report.numbers import grey_levels, two_digits
 from recollect.report.read import Cell, SavedAudit
 from recollect.report.sprites import pictures
 from recollect.report.views import SET_LABELS, Results
+from recollect.scoring import APPROXIMATE
 
 TRAINING = 4  # examples of training images
 SIDE = 96  # of a picture on the page, about
@@ -135,17 +136,17 @@ def _example(audit: SavedAudit, cell: Cell, record: Record, threshold: float, po
     error = float(record.score.mse[image])
     return Example(
         cell.set, cell.mask, record.ids[image], error, error < threshold, given=given, estimate=estimate,
-        original=original, ended_on=_ended_on(record, image, threshold),
+        original=original, ended_on=_ended_on(record, image),
     )  # fmt: skip
 
 
-def _ended_on(record: Record, image: int, threshold: float) -> str | None:
-    """Name the training image of another picture that the recovery ended on, if it did."""
-    if record.nearest is None or record.nearest_mse is None or record.score.mse[image] < threshold:
+def _ended_on(record: Record, image: int) -> str | None:
+    """Name the training image of another picture that the recovery ended on, by eye, if it did."""
+    if record.nearest is None or record.nearest_mse is None or record.score.mse[image] < APPROXIMATE:
         return None
     error, name = record.nearest_mse[image], record.nearest[image]
     own = record.cell["set"] == "train" and name == record.ids[image]
-    return name if error is not None and error < threshold and not own else None
+    return name if error is not None and error < APPROXIMATE and not own else None
 
 
 def _spread(count: int, most: int) -> Sequence[int]:

@@ -13,7 +13,6 @@ from recollect.report.numbers import (
     decimals,
     grey_levels,
     percent_range,
-    scientific,
     two_digits,
     whole_percent,
 )
@@ -108,7 +107,7 @@ def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:
         f"{_tried(finding['methods'], results)} Best alone: {best['method']}, {best['train']['count']} of "
         f"{best['train']['total']}.",
         f"Recovered means an error below {two_digits(grey_levels(threshold))} of 255 grey levels (MSE below "
-        f"{scientific(threshold)}).",
+        f"{threshold:.0e}).",
     ]
 
 

@@ -70,7 +70,7 @@ def test_attack_and_threshold_are_explained(planted: AuditFiles) -> None:
     best = planted.facts["finding"]["best"]
     assert f"Best alone: {best['method']}, {best['train']['count']} of 24." in text
     assert "under 2 masks, not told which pixels were erased" in text
-    assert "below 5.7 of 255 grey levels (MSE below 5.0 × 10⁻⁴)" in text
+    assert "below 5.7 of 255 grey levels (MSE below 5e-04)" in text
     assert summary.attack_sentences(audit(), build_results(audit())) == []
 
 
