@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from recollect.errors import INTERRUPTION, Interrupted
 
 Handler = Callable[[int, FrameType | None], None]
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+AGAIN_AFTER = 0.05  # seconds
 
 
 def exit_at_once() -> None:
@@ -34,10 +36,12 @@ def ignore() -> None:
 def raising() -> Iterator[None]:
     """Raise Interrupted when a signal comes."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    hook_before, sys.unraisablehook = sys.unraisablehook, _send_again
     _install(_raise)
     try:
         yield
     finally:
+        sys.unraisablehook = hook_before
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -52,6 +56,18 @@ def _raise(number: int, frame: FrameType | None) -> NoReturn:
     if _is_importing(frame):  # libraries that are interrupted halfway through an import fail in ways of their own
         _exit(number, frame)
     raise Interrupted(number)
+
+
+def _send_again(unraisable: Any) -> None:
+    """Send a signal again that came where Python ignores exceptions: in a finalizer or a callback of the collector."""
+    if not isinstance(unraisable.exc_value, Interrupted):
+        sys.__unraisablehook__(unraisable)
+        return
+    from threading import Timer  # not from here: Python would ignore it once more
+
+    timer = Timer(AGAIN_AFTER, os.kill, (os.getpid(), unraisable.exc_value.number))
+    timer.daemon = True
+    timer.start()
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -1,5 +1,6 @@
 import os
 import signal
+import time
 
 import pytest
 
@@ -25,3 +26,22 @@ def test_a_job_that_ignores_signals_goes_on_ignoring_them() -> None:
             os.kill(os.getpid(), signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_that_comes_where_python_ignores_exceptions_is_not_lost() -> None:
+    class Finalized:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def wait() -> None:
+        Finalized()  # Python ignores what this raises
+        while True:
+            time.sleep(1)
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with signals.raising(), pytest.raises(Interrupted) as interrupted:
+            wait()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert interrupted.value.number == signal.SIGTERM

@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,10 @@ def _change_value(path: Path, files: list[Path], rng: random.Random) -> None:
     if path.suffix != ".json" and not packed:
         return _flip(path, files, rng)
     content = path.read_bytes()
-    data = json.loads(gzip.decompress(content) if packed else content)
+    try:
+        data = json.loads(gzip.decompress(content) if packed else content)
+    except (ValueError, EOFError, OSError, zlib.error):  # an earlier edit broke it
+        return _flip(path, files, rng)
     change_one(data, rng)
     text = json.dumps(data).encode()
     path.write_bytes(gzip.compress(text, mtime=0) if packed else text)
