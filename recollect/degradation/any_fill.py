@@ -12,6 +12,7 @@ from torch.nn.functional import avg_pool2d, pad
 from recollect.degradation.erasure import Erasure, half_kept
 
 ROUNDING = 1e-10  # squared error below which two values are called equal
+EXPLAINED = 1e-4  # squared error below which an estimate explains a pixel
 COMMON = 0.02  # a colour that more than this share of the pixels have exactly is no photograph's own
 MOST_CHANGES = 4  # of one pixel between kept and erased: refits come to an end and never cycle
 SPREAD = 25  # kept pixels have squared errors up to so many times their median
@@ -50,18 +51,28 @@ def near_ones_kept(x: Tensor, y: Tensor) -> AnyFill:
 
 
 def near_pixels(x: Tensor, y: Tensor) -> Tensor:
-    """Say which pixels of y are near x: each image's errors are parted into two kinds."""
-    return _lower_kind(pixel_errors(x, y) + ROUNDING)
+    """Say which pixels of y are near x: all but evidently erased ones, else the lower of two kinds of errors."""
+    errors = pixel_errors(x, y)
+    erased = evidently_erased(errors, y)
+    return torch.where(_any_pixel(erased), ~erased, _lower_kind(errors + ROUNDING))
+
+
+def evidently_erased(errors: Tensor, y: Tensor) -> Tensor:
+    """Say which pixels have the common colour of y, in images where every other pixel is explained: N x 1 x H x W."""
+    common = of_common_colour(y)
+    explained = (common | (errors < EXPLAINED)).flatten(1).all(1).view(-1, 1, 1, 1)
+    return common & explained & _any_pixel(~common)
 
 
 def certain_ones_kept(x: Tensor, y: Tensor) -> Erasure:
-    """Keep the pixels of y that are as near x as most near ones are.
+    """Keep the pixels of y that are as near x as most near ones are, or all but evidently erased ones.
 
     A pixel that is kept by mistake then costs little when its value is pasted: no more than the errors of x itself.
     """
     errors, near = pixel_errors(x, y), near_pixels(x, y)
     typical = torch.where(near, errors, torch.nan).flatten(1).nanmedian(1).values.view(-1, 1, 1, 1)
-    return Erasure((near & (errors <= SPREAD * typical + ROUNDING)).expand_as(y))
+    certain = _any_pixel(evidently_erased(errors, y)) | (errors <= SPREAD * typical + ROUNDING)
+    return Erasure((near & certain).expand_as(y))
 
 
 def pixel_errors(x: Tensor, y: Tensor) -> Tensor:
@@ -82,10 +93,11 @@ def between_two_kinds(values: Tensor) -> Tensor:
 
 
 def odd_ones_kept(y: Tensor) -> AnyFill:
-    """Start by taking pixels of y's most common colour for erased; where none is common, half of all pixels."""
+    """Start by taking pixels of y's most common colour for erased, and stay with that; else, half of all pixels."""
     common = of_common_colour(y)
-    evident = common.flatten(1).any(1).view(-1, 1, 1, 1)
-    return AnyFill.keeping(torch.where(evident, ~common, half_kept(y).keep[:, :1]), y)
+    evident = _any_pixel(common)
+    start = AnyFill.keeping(torch.where(evident, ~common, half_kept(y).keep[:, :1]), y)
+    return replace(start, changes=start.changes + MOST_CHANGES * evident)
 
 
 def smooth_ones_kept(y: Tensor) -> AnyFill:
@@ -110,6 +122,11 @@ def of_common_colour(y: Tensor) -> Tensor:
     common = colours == colours.mode(1).values[:, None]
     evident = common.float().mean(1, keepdim=True) > COMMON
     return (common & evident).view_as(y[:, :1])
+
+
+def _any_pixel(pixels: Tensor) -> Tensor:
+    """Say of which images any pixel is meant: N x 1 x 1 x 1."""
+    return pixels.flatten(1).any(1).view(-1, 1, 1, 1)
 
 
 def _lower_kind(values: Tensor) -> Tensor:

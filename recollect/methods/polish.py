@@ -29,9 +29,10 @@ class PolishBatch(Active):
 
 
 def polish(
-    f: Runtime, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limits: Tensor, refit: bool = False
-) -> Recovery:
-    """Run ADMM on from v = x and u = 0: at most `limits` steps, one or more for each image.
+    f: Runtime, y: Tensor, x: Tensor, theta: Degradation, *, gamma: float, limits: Tensor, refit: bool = False,
+    rest: float = REST,
+) -> Recovery:  # fmt: skip
+    """Run ADMM on from v = x and u = 0 until xi and v differ by less than `rest` (MSE): at most `limits` steps each.
 
     With `refit`, the degradation is estimated along the way. A refit compares y with what the model returns, not with
     xi: kept values of xi are pulled towards y, so they would confirm themselves.
@@ -45,8 +46,8 @@ def polish(
 
     def step(batch: PolishBatch) -> PolishBatch:
         if not refit:
-            return _stopped(_steps(f, batch, gamma, CHECK_EVERY), batch.estimate)
-        return _stopped(_refitted(_steps(f, batch, gamma, REFIT_EVERY)), batch.estimate)
+            return _stopped(_steps(f, batch, gamma, CHECK_EVERY), batch.estimate, rest)
+        return _stopped(_refitted(_steps(f, batch, gamma, REFIT_EVERY)), batch.estimate, rest)
 
     return run(len(y), f, begin, step)
 
@@ -74,11 +75,11 @@ def _refitted(batch: PolishBatch) -> PolishBatch:
     return replace(batch, degradation=theta, settled=theta.fingerprint() == before.fingerprint())
 
 
-def _stopped(batch: PolishBatch, before: Tensor) -> PolishBatch:
+def _stopped(batch: PolishBatch, before: Tensor, rest: float) -> PolishBatch:
     """Stop images at rest, and those at their limit; the latter have converged if they no longer change."""
     calm = batch.settled & (mean_square(batch.estimate - before) < CALM)
     at_limit = torch.where(calm, Stop.CONVERGED, Stop.DONE)
     stop = torch.where(batch.steps < batch.limit, batch.stop, at_limit)
-    at_rest = batch.settled & (mean_square(batch.estimate - batch.v) < REST)
+    at_rest = batch.settled & (mean_square(batch.estimate - batch.v) < rest)
     stop = torch.where(at_rest, Stop.CONVERGED, stop)
     return replace(batch, stop=torch.where(batch.stop == Stop.DIVERGED, batch.stop, stop))

@@ -19,13 +19,12 @@ from recollect.degradation import (
     near_ones_kept,
     odd_ones_kept,
     smooth_ones_kept,
-    some_pixels_kept,
 )
-from recollect.degradation.any_fill import of_common_colour, pixel_errors
+from recollect.degradation.any_fill import EXPLAINED, evidently_erased, of_common_colour, pixel_errors
 from recollect.devices.transfers import to_device
 from recollect.engine import Runtime
 from recollect.errors import InputError, is_whole
-from recollect.image_values import mean_square, per_image
+from recollect.image_values import mean_square
 from recollect.methods.base import Method
 from recollect.methods.blind import Blind
 from recollect.methods.iterate import Iterate
@@ -34,12 +33,13 @@ from recollect.per_image import PerImage
 from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 PRICE = 3  # applications of f to an image, at most, as a multiple of what blind takes for it; iterate's come on top
-JUDGING = 2  # applications of f to an answer: as it is, and with the kept values of y
+JUDGING = 1  # application of f to an answer, which shows how well the model explains it
 NEGLIGIBLE = 1e-7  # squared error that is as good as none: that of an accurate recovery
-EXPLAINED = 1e-4  # squared error below which the model explains a pixel
+ENOUGH = 0.15  # share of the pixels of y that no wrong fixed point explains by chance
 FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
 SHORTEST = 20  # steps of a search that are worth it
 SETTLING = 20  # applications of f that free an answer from the noise of y
+NEARLY = 1e-9  # |xi - v|^2 at which a search ends: the polish takes the best answer further
 RESERVED = 60  # steps that searches leave for the polish
 STILLNESS = 0.3  # what a fixed point weighs beside agreement with y
 
@@ -52,7 +52,7 @@ class Answer(PerImage):
 
     recovery: Recovery
     misfit: Tensor  # the lower, the better a fixed point of the model explains y
-    explained: Tensor  # the model explains every pixel that has not the colour of erased ones
+    explained: Tensor  # nothing better is to be expected
 
     def or_else(self, positions: Tensor, other: Answer) -> Answer:
         """The other answers to the images at `positions`, where they fit better; the work on both is counted."""
@@ -77,7 +77,7 @@ class Refined(Method):
     steps: int = 40
     limit: int = 100
     start: Start = half_kept
-    restarts: tuple[Start, ...] = (odd_ones_kept, smooth_ones_kept, some_pixels_kept)  # of masks, so for erasures alone
+    restarts: tuple[Start, ...] = (odd_ones_kept, smooth_ones_kept)  # of masks, so for erasures alone
     restart_steps: int = 80
     polish_steps: int = 200
     paste: bool = True  # right when there is no noise
@@ -106,16 +106,16 @@ class Refined(Method):
         self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
         blind = Blind(self.gamma, self.steps, self.limit, self.start).recover(f, y, truth, trace, None)
-        iterated = replace(Iterate().recover(f, y, truth, None, None), degradation=blind.degradation)
-        most, everyone = PRICE * blind.steps + iterated.steps, torch.arange(len(y), device=y.device)
-        best = self._judged(f, y, blind).or_else(everyone, self._judged(f, y, iterated))
+        most = PRICE * blind.steps
+        best = self._judged(f, y, blind)
         if not self.paste:
             best = self._without_noise(f, y, best, blind, most)
         if progress:
             progress(int(best.explained.sum()), len(y))
         if isinstance(blind.degradation, Erasure):
-            best = self._searched(f, y, best, most, list(self._beginnings(y, blind.estimate, iterated.estimate)))
-        best = self._polished(f, y, best, most)
+            best = self._searched(f, y, best, most, list(self._beginnings(y, blind.estimate)))
+        best, most = self._iterated(f, y, best, most)
+        best = self._pasted(y, self._polished(f, y, best, most))
         chosen = replace(best.recovery, rounds=blind.rounds + 1)  # the choice is the last round
         if trace:
             trace(Snapshot(torch.arange(len(y)), chosen.rounds, chosen.estimate, chosen.degradation))
@@ -123,11 +123,11 @@ class Refined(Method):
             progress(len(y), len(y))
         return chosen
 
-    def _beginnings(self, y: Tensor, blind: Tensor, iterated: Tensor) -> Iterator[Beginning]:
+    def _beginnings(self, y: Tensor, blind: Tensor) -> Iterator[Beginning]:
         """Searches begin from nothing with a mask, and from an estimate with the pixels near it."""
         for start in self.restarts:
             yield torch.zeros_like(y), lambda _x, y, start=start: start(y)  # type: ignore[misc]
-        for x in (blind, y, iterated):
+        for x in (blind, y):
             yield x, near_ones_kept
 
     def _searched(self, f: Runtime, y: Tensor, best: Answer, most: Tensor, beginnings: list[Beginning]) -> Answer:
@@ -140,18 +140,29 @@ class Refined(Method):
             left = torch.nonzero(~best.explained & (limits > 0))[:, 0]
             if len(left):
                 theta = first_mask(x[left], y[left])
-                other = polish(f, y[left], x[left], theta, gamma=self.gamma, limits=limits[left], refit=True)
+                other = polish(
+                    f, y[left], x[left], theta, gamma=self.gamma, limits=limits[left], refit=True, rest=NEARLY
+                )
                 best = best.or_else(left, self._judged(f, y[left], other))
                 if not self.paste:
                     best = self._without_noise(f, y, best, other, most, left)
         return best
+
+    def _iterated(self, f: Runtime, y: Tensor, best: Answer, most: Tensor) -> tuple[Answer, Tensor]:
+        """Iterate for images that are not explained, almost to rest; the steps come on top of `most`."""
+        left = torch.nonzero(~best.explained)[:, 0]
+        if not len(left):
+            return best, most
+        other = Iterate(tolerance=NEGLIGIBLE).recover(f, y[left], None, None, None)
+        other = replace(other, degradation=best.recovery.degradation[left])  # type: ignore[index]
+        return best.or_else(left, self._judged(f, y[left], other)), most.index_add(0, left, other.steps)
 
     def _without_noise(
         self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, most: Tensor, places: Tensor | None = None
     ) -> Answer:
         """Let the model settle answers that follow a noisy y, before they are compared with fixed points."""
         positions = torch.arange(len(y), device=y.device) if places is None else places
-        limits = _whole_checks((most - best.recovery.steps)[positions].sub(JUDGING).clamp(max=SETTLING))
+        limits = _whole_checks((most - best.recovery.steps)[positions].sub(2 * JUDGING).clamp(max=SETTLING))
         left = torch.nonzero(limits > 0)[:, 0]
         if not len(left):
             return best
@@ -176,56 +187,47 @@ class Refined(Method):
         other = self._judged(f, y[left], replace(rested, degradation=begun.degradation))
         return _confirmed(best.or_else(left, other), left, rested)
 
+    def _pasted(self, y: Tensor, best: Answer) -> Answer:
+        """Give kept pixels the values of y, where there is no noise."""
+        theta, x = best.recovery.degradation, best.recovery.estimate
+        assert theta is not None
+        return replace(best, recovery=replace(best.recovery, estimate=theta.paste(x, y))) if self.paste else best
+
     def _judged(self, f: Runtime, y: Tensor, recovery: Recovery) -> Answer:
-        """Judge answers as they are and, where there is no noise, with the kept values of y; keep the better."""
-        parts = zip(recovery.estimate.split(f.chunk), y.split(f.chunk), strict=True)
+        """Judge answers by what the model makes of them, and estimate their degradations."""
         family = recovery.degradation
         assert family is not None
+        parts = zip(recovery.estimate.split(f.chunk), y.split(f.chunk), strict=True)
         starts = range(0, len(y), f.chunk)
         judged = [
-            self._judged_part(f, to_device(x, f.device), to_device(damaged, f.device), family[start : start + f.chunk])
+            _judged_part(f, to_device(x, f.device), to_device(damaged, f.device), family[start : start + f.chunk])
             for start, (x, damaged) in zip(starts, parts, strict=True)
         ]
         found = Judged.join(judged).to(y.device)
         misfit = found.misfit.where(recovery.stop != Stop.DIVERGED, torch.inf)
-        steps = recovery.steps + (JUDGING if self.paste else 1)
-        answer = replace(recovery, estimate=found.estimate, degradation=found.degradation, steps=steps)
+        answer = replace(recovery, degradation=found.degradation, steps=recovery.steps + JUDGING)
         return Answer(answer, misfit, found.explained)
-
-    def _judged_part(self, f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
-        output = f(x.clone())
-        plain = Judged.of(x, output, y, _plausible(family.to(f.device), x, output, y))
-        if not self.paste:
-            return plain
-        pasted = plain.degradation.paste(x, y)
-        return plain.or_better(Judged.of(pasted, f(pasted.clone()), y, plain.degradation))
 
 
 @dataclass(frozen=True, eq=False)
 class Judged(PerImage):
-    """Images beside what the model makes of them."""
+    """What the model says of images."""
 
-    estimate: Tensor
     degradation: Degradation
     misfit: Tensor
     explained: Tensor
 
-    @classmethod
-    def of(cls, x: Tensor, output: Tensor, y: Tensor, theta: Degradation) -> Judged:
-        """Judge x by how far the model moves it, and by how many pixels of y its output explains how well."""
-        errors, moved = pixel_errors(output, y), mean_square(output - x)
-        agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
-        misfit = (agreement + STILLNESS * (moved + NEGLIGIBLE).log()).nan_to_num(torch.inf)
-        common = of_common_colour(y)
-        every_pixel = (common | (errors < EXPLAINED)).flatten(1).all(1) & common.flatten(1).any(1)
-        return cls(x, theta, misfit, every_pixel & (moved < EXPLAINED))
 
-    def or_better(self, other: Judged) -> Judged:
-        """The other images where they fit at least as well."""
-        better = other.misfit <= self.misfit
-        estimate = torch.where(per_image(better, self.estimate), other.estimate, self.estimate)
-        explained = torch.where(better, other.explained, self.explained)
-        return replace(self, estimate=estimate, misfit=torch.minimum(self.misfit, other.misfit), explained=explained)
+def _judged_part(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
+    """Judge x by how far the model moves it, and by how many pixels of y its output explains how well."""
+    output = f(x.clone())
+    errors, moved = pixel_errors(output, y), mean_square(output - x)
+    agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
+    misfit = (agreement + STILLNESS * (moved + NEGLIGIBLE).log()).nan_to_num(torch.inf)
+    evident = evidently_erased(errors, y).flatten(1).any(1) & (moved < EXPLAINED)
+    by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).float().flatten(1).mean(1)
+    at_rest = (by_model >= ENOUGH) & (moved < NEGLIGIBLE)
+    return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest)
 
 
 def _whole_checks(limits: Tensor) -> Tensor:
