@@ -6,7 +6,6 @@ from recollect.degradation.any_fill import (
     near_ones_kept,
     odd_ones_kept,
     smooth_ones_kept,
-    some_pixels_kept,
 )
 from recollect.degradation.base import Degradation, Start
 from recollect.degradation.blur import Blur
@@ -42,5 +41,4 @@ __all__ = [
     "odd_ones_kept",
     "random_mask",
     "smooth_ones_kept",
-    "some_pixels_kept",
 ]

@@ -17,7 +17,6 @@ COMMON = 0.02  # a colour that more than this share of the pixels have exactly i
 MOST_CHANGES = 4  # of one pixel between kept and erased: refits come to an end and never cycle
 SPREAD = 25  # kept pixels have squared errors up to so many times their median
 FLAT = 1e-6  # squared differences of neighbours below this are all called smooth
-ANOTHER_SEED = 43  # for a draw that differs from the first one of `half_kept`
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +107,6 @@ def smooth_ones_kept(y: Tensor) -> AnyFill:
     rough = pixel_errors((above + below + left + right) / 4, y)
     rough = avg_pool2d(pad(rough, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
     return AnyFill.keeping(_lower_kind(rough + FLAT), y)
-
-
-def some_pixels_kept(y: Tensor) -> AnyFill:
-    """Start by keeping each pixel with probability 1/2, another draw than that of `half_kept`."""
-    return AnyFill.keeping(half_kept(y, ANOTHER_SEED).keep[:, :1], y)
 
 
 def of_common_colour(y: Tensor) -> Tensor:

@@ -16,7 +16,6 @@ from recollect.degradation import (
     near_ones_kept,
     odd_ones_kept,
     smooth_ones_kept,
-    some_pixels_kept,
 )
 from recollect.degradation.any_fill import MOST_CHANGES, SPREAD, between_two_kinds
 
@@ -60,11 +59,6 @@ def test_without_one_half_of_the_pixels_are_kept() -> None:
     assert (start.keep == start.keep[:, :1]).all()
 
 
-def test_another_draw_keeps_other_pixels() -> None:
-    draws = [start(IMAGES.pixels).keep[:, :1] for start in (odd_ones_kept, some_pixels_kept)]
-    assert 0.4 < (draws[0] == draws[1]).float().mean() < 0.6
-
-
 def test_noise_in_a_smooth_picture_is_found_before_any_model_is_asked() -> None:
     ramp = torch.linspace(0.2, 0.8, 16).expand(6, 3, 16, 16)
     seen = observe(Images(ramp), fill_erased(mask("half", IMAGES.shape), Images(ramp), "noise"))
@@ -76,7 +70,7 @@ def test_noise_in_a_smooth_picture_is_found_before_any_model_is_asked() -> None:
 def test_refits_come_to_an_end_whatever_they_are_given() -> None:
     """Estimates that contradict each other for ever: no pixel changes more often than allowed, then none does."""
     draw = torch.Generator().manual_seed(3)
-    theta, y = some_pixels_kept(IMAGES.pixels), IMAGES.pixels
+    theta, y = odd_ones_kept(IMAGES.pixels), IMAGES.pixels
     changes = torch.zeros_like(theta.keep[:, :1], dtype=torch.int64)
     for _ in range(200):
         again = theta.refit(torch.rand(y.shape, generator=draw), y)
@@ -98,6 +92,24 @@ def test_a_pixel_that_only_seems_kept_is_not_certain() -> None:
     assert type(certain) is Erasure
     assert certain.keep.sum() == 32
     assert (certain.paste(x, y) - x).square().max() <= SPREAD * 1e-8 * 1.01
+
+
+def test_where_one_colour_explains_the_rest_all_other_pixels_are_kept() -> None:
+    """Errors of kept pixels differ by orders of magnitude, which alone would part them into two kinds."""
+    seen = observe(IMAGES, mask("half", IMAGES.shape))
+    truth = seen.truth.expand(seen.y).keep  # type: ignore[attr-defined]
+    errors = torch.logspace(-7, -2.1, 16).expand_as(seen.y)
+    for kept in (near_ones_kept, certain_ones_kept):
+        assert torch.equal(kept(IMAGES.pixels + errors, seen.y).keep, truth)
+    far = IMAGES.pixels + errors
+    far[..., 0, 0] += 0.5  # one pixel is not explained, so the colour proves nothing
+    assert not torch.equal(certain_ones_kept(far, seen.y).keep, truth)
+
+
+def test_a_mask_that_one_colour_gives_away_is_not_refitted() -> None:
+    seen = observe(IMAGES, mask("half", IMAGES.shape))
+    start = odd_ones_kept(seen.y)
+    assert torch.equal(start.refit(torch.rand(seen.y.shape), seen.y).keep, start.keep)
 
 
 def test_an_image_of_one_pixel_has_one_kind() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from recollect import Images, Stop, mask, observe
-from recollect.degradation import fill_erased, some_pixels_kept
+from recollect.degradation import AnyFill, fill_erased, half_kept
 from recollect.engine import Autoencoder, prepare
 from recollect.methods import admm
 from recollect.methods import polish as polishing
@@ -94,7 +94,7 @@ def test_a_mask_is_found_along_the_way() -> None:
     """The erased half holds noise, and half of all pixels are taken for kept at first."""
     seen = observe(STORED, fill_erased(mask("half", STORED.shape), STORED, "noise"))
     with prepare(MEMORIZER, seen.y, 4) as runtime:
-        start = some_pixels_kept(seen.y)
+        start = AnyFill.keeping(half_kept(seen.y, seed=43).keep[:, :1], seen.y)
         done = polishing.polish(runtime, seen.y, seen.y, start, gamma=0.5, limits=steps(80), refit=True)
     assert done.stops == [Stop.CONVERGED] * 6
     truth = THETA.keep  # type: ignore[attr-defined]
