@@ -3,9 +3,9 @@
     python benchmarks/refined_on_fills.py --cache CACHE --json results/refined-on-fills.json
 
 Rules and constants of refined were chosen on other networks and planted memorizers; only costs on the demo's network
-were looked at before. Networks are trained once, into CACHE. A row is the accurate rate in percent over networks and masks, by fill; the last columns are
-applications of the autoencoder to a training and to an unseen image. "below" counts cells in which refined recovers
-fewer images than blind or iterate.
+were looked at before. Networks are trained once, into CACHE. A row is the accurate rate in percent over networks and
+masks, by fill; the last columns are applications of the autoencoder to a training and to an unseen image. "below"
+counts cells in which refined recovers fewer images than blind or iterate.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class Refined(Method):
         if not len(left):
             return best, most
         other = Iterate(tolerance=NEGLIGIBLE).recover(f, y[left], None, None, None)
-        other = replace(other, degradation=best.recovery.degradation[left])  # type: ignore[index]
+        other = replace(other, degradation=best.recovery[left].degradation)
         return best.or_else(left, self._judged(f, y[left], other)), most.index_add(0, left, other.steps)
 
     def _without_noise(
