@@ -2,8 +2,7 @@
 
     python benchmarks/refined_on_fills.py --cache CACHE --json results/refined-on-fills.json
 
-Rules and constants of refined were chosen on other networks and planted memorizers; only costs on the demo's network
-were looked at before. Networks are trained once, into CACHE. A row is the accurate rate in percent over networks and
+Rules and constants of refined were chosen on other networks and planted memorizers. Networks are trained once, into CACHE. A row is the accurate rate in percent over networks and
 masks, by fill; the last columns are applications of the autoencoder to a training and to an unseen image. "below"
 counts cells in which refined recovers fewer images than blind or iterate.
 """
@@ -78,7 +77,6 @@ class Planted:
 
 
 CASES: dict[str, Trained | Planted] = {
-    "demo": Trained("photos?count=40&size=32", 1e-8, gamma=0.5, layers=6, width=512, seed=42),
     "fc6": Trained("photos?count=40&size=24", 1e-8, gamma=0.5, layers=6, width=192, seed=7),
     "fc6-1e-6": Trained("photos?count=40&size=24", 1e-6, gamma=0.5, layers=6, width=192, seed=7),
     "fc10": Trained("photos?count=32&size=16", 1e-8, gamma=0.5, layers=10, width=256, seed=8),
