@@ -2,9 +2,10 @@
 
     python benchmarks/refined_on_fills.py --cache CACHE --json results/refined-on-fills.json
 
-Rules and constants of refined were chosen on other networks and planted memorizers. Networks are trained once, into CACHE. A row is the accurate rate in percent over networks and
-masks, by fill; the last columns are applications of the autoencoder to a training and to an unseen image. "below"
-counts cells in which refined recovers fewer images than blind or iterate.
+Rules and constants of refined were chosen on other networks and planted memorizers. Networks are trained once, into
+CACHE. A row is the accurate rate in percent over networks and masks, by fill; the last columns are applications of
+the autoencoder to a training and to an unseen image. "below" counts cells in which refined recovers fewer images than
+blind or iterate.
 """
 
 from __future__ import annotations
@@ -139,15 +140,22 @@ def attacked(f: Autoencoder, images: Images, mask_name: str, fill: str, gamma: f
 
 def table(rows: list[dict[str, Any]]) -> str:
     fills = list(dict.fromkeys(row["fill"] for row in rows))
+    train, unseen = of(rows, "set", "train"), of(rows, "set", "unseen")
     lines = [f"{'':<10}" + "".join(f"{name:>10}" for name in [*fills, "converged", "f, train", "f, unseen"])]
-    train, unseen = ([row for row in rows if row["set"] == part] for part in ("train", "unseen"))
-    for method in rows[0]["accurate"]:
-        rates = [share([row for row in train if row["fill"] == fill], "accurate", method) for fill in fills]
-        cells = [f"{100 * rate:.1f}" for rate in [*rates, share(train, "converged", method)]]
-        cells += [f"{share(part, 'steps', method):.0f}" for part in (train, unseen)]
-        lines.append(f"{method:<10}" + "".join(f"{cell:>10}" for cell in cells))
+    lines += [line(method, fills, train, unseen) for method in rows[0]["accurate"]]
     found = sum(row["accurate"]["refined"] for row in unseen)
     return "\n".join([*lines, f"below blind or iterate: {below(train)} of {len(train)} cells; unseen found: {found}"])
+
+
+def line(method: str, fills: list[str], train: list[dict[str, Any]], unseen: list[dict[str, Any]]) -> str:
+    rates = [share(of(train, "fill", fill), "accurate", method) for fill in fills]
+    cells = [f"{100 * rate:.1f}" for rate in [*rates, share(train, "converged", method)]]
+    cells += [f"{share(part, 'steps', method):.0f}" for part in (train, unseen)]
+    return f"{method:<10}" + "".join(f"{cell:>10}" for cell in cells)
+
+
+def of(rows: list[dict[str, Any]], key: str, value: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row[key] == value]
 
 
 def share(rows: list[dict[str, Any]], what: str, method: str) -> float:
