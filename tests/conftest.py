@@ -1,8 +1,9 @@
 """Shared by all tests: one thread, repeatable property tests, a read-only repository, no GPU test without a GPU."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +11,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from tests.read_only_repository import ROOT, read_only_repository
+
+SHARED = ROOT.parent / "shared" / "data"
 
 torch.set_num_threads(1)
 
@@ -37,3 +40,15 @@ def outside_the_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def rng() -> torch.Generator:
     return torch.Generator().manual_seed(7)
+
+
+@pytest.fixture
+def shared() -> Callable[[str], Path]:
+    """A path in the folder of real data, or a skip that says what is missing."""
+
+    def find(name: str) -> Path:
+        if not (SHARED / name).exists():
+            pytest.skip(f"real data is not here: ../shared/data/{name}")
+        return SHARED / name
+
+    return find

@@ -6,6 +6,7 @@ of the interpreter itself is tested, use `subprocess`.
 
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 import warnings
@@ -31,6 +32,7 @@ def main(
     """Run code as an interpreter would that is started with these arguments in this folder."""
     for number, path in enumerate(streams):
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), number)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored
     os.chdir(folder)
     os.environ.update(variables)
     sys.path.insert(0, str(folder))

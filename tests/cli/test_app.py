@@ -83,7 +83,7 @@ def test_an_option_is_called_as_it_is_in_python(command: str, in_python: set[str
     from recollect.cli.app import app
 
     found = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
-    flags = [flag for p in found.params if p.param_type_name == "option" for flag in (*p.opts, *p.secondary_opts)]
+    flags = [flag for p in found.params if p.param_type_name == "option" for flag in p.opts]
     names = {flag.removeprefix("--").replace("-", "_") for flag in flags} - {"help", "_h"}
     assert len(names) > 10
     assert names - only_here <= in_python

@@ -50,7 +50,7 @@ def test_links_between_pages_lead_to_pages(site: Path) -> None:
 
 def test_the_readme_is_the_first_page_with_its_picture(site: Path) -> None:
     page = (site / "index.html").read_text()
-    assert "How much of its training set can be read back out of an autoencoder?" in page
+    assert "How much of its training data can be recovered from an autoencoder or a diffusion model?" in page
     assert 'src="figures/demo.png"' in page
 
 

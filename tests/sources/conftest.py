@@ -15,20 +15,6 @@ from PIL import Image
 
 from recollect import Images
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
-
-
-@pytest.fixture
-def shared() -> Callable[[str], Path]:
-    """A path in the folder of real data, or a skip that says what is missing."""
-
-    def find(name: str) -> Path:
-        if not (SHARED / name).exists():
-            pytest.skip(f"real data is not here: ../shared/data/{name}")
-        return SHARED / name
-
-    return find
-
 
 @pytest.fixture
 def values() -> Callable[..., np.ndarray]:
