@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import math
 import os
@@ -31,6 +32,8 @@ from recollect.version import __version__
 FORMAT = "recollect-record-2"
 AUDIT_FORMAT = "recollect-audit-2"  # of audit.json, beside the records
 PACKED = ".json.gz"
+SET_LABELS = {"train": "training", "control": "unseen"}  # the sets of an audit
+ALL_MASKS, ANY_MASK = "all masks", "any mask"  # in place of a mask: every try counts; an image counts by its best try
 PER_IMAGE = (
     "ids", "mse", "rounds", "steps", "stop", "mask_accuracy", "mask_iou", "nearest", "nearest_index", "nearest_mse",
 )  # fmt: skip  # the columns of a record
@@ -226,6 +229,31 @@ def _is_deep(content: Any) -> bool:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number in JSON")
+
+
+def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Write arrays to a file; return its SHA-256."""
+    packed = io.BytesIO()
+    named: dict[str, Any] = dict(arrays)
+    np.savez_compressed(packed, **named)
+    with atomically(path) as file:
+        file.write_bytes(packed.getvalue())
+    return hashlib.sha256(packed.getvalue()).hexdigest()
+
+
+def load_arrays(path: Path, expected_hash: str | None = None) -> dict[str, np.ndarray]:
+    """Read arrays from a file, if it still has this SHA-256: numpy is not given a file that was changed."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if expected_hash is not None and hashlib.sha256(content).hexdigest() != expected_hash:
+        raise InputError(f"{path} was changed or damaged after it was written.")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as packed:
+            return {name: packed[name] for name in packed.files}
+    except Exception as error:  # zipfile and numpy refuse a damaged file in a dozen ways
+        raise InputError(f"{path} cannot be read: {error}.") from None
 
 
 @contextmanager

@@ -21,12 +21,14 @@ from recollect.records import (
     Record,
     atomically,
     cell_key,
+    load_arrays,
     plain,
     provenance,
     read_json,
     read_record,
     read_records,
     read_sealed,
+    save_arrays,
     short_hash,
     write_json,
     write_record,
@@ -266,3 +268,18 @@ def test_any_setting_is_json() -> None:
         "t": [1.0, None], "s": [True, None, [2]], "p": "a",
     }  # fmt: skip
     json.dumps(plain(value), allow_nan=False)
+
+
+def test_arrays_come_back_from_a_file(tmp_path: Path) -> None:
+    arrays = {"a/b": np.arange(6, dtype=np.uint8).reshape(2, 3)}
+    written = save_arrays(tmp_path / "x.npz", arrays)
+    assert (load_arrays(tmp_path / "x.npz", written)["a/b"] == arrays["a/b"]).all()
+
+
+def test_a_file_of_arrays_that_was_changed_or_is_missing_is_told(tmp_path: Path) -> None:
+    written = save_arrays(tmp_path / "x.npz", {"a": np.arange(6)})
+    save_arrays(tmp_path / "x.npz", {"a": np.arange(7)})
+    with pytest.raises(InputError, match="was changed or damaged"):
+        load_arrays(tmp_path / "x.npz", written)
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        load_arrays(tmp_path / "y.npz")

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from recollect.auditing.result import Audit
-from recollect.auditing.statistics import ANY_MASK
 from recollect.auditing.thresholds import APPROXIMATELY, Threshold
 from recollect.errors import InputError
+from recollect.records import ANY_MASK
 from recollect.scoring import Rate, Score
 
 ANY_ATTACK = "any attack"

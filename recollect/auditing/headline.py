@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from recollect.auditing.statistics import ANY_MASK, Returned, Statistics, rate_facts
+from recollect.auditing.statistics import Returned, Statistics, rate_facts
 from recollect.auditing.thresholds import EXACT, Threshold
+from recollect.records import ANY_MASK
 from recollect.scoring import ACCURATE, APPROXIMATE, Rate, Score
 
 

@@ -15,10 +15,10 @@ from recollect.auditing.headline import Finding, attribution, find, headline
 from recollect.auditing.inputs import Inputs
 from recollect.auditing.method_setup import attacks, counted_methods, names_where, trait
 from recollect.auditing.stability import Stability
-from recollect.auditing.statistics import ANY_MASK, Statistics
+from recollect.auditing.statistics import Statistics
 from recollect.auditing.thresholds import Threshold, supported_by
 from recollect.auditing.verdict import Gate, Verdict, decide
-from recollect.records import Record
+from recollect.records import ANY_MASK, Record
 
 
 @dataclass(frozen=True)

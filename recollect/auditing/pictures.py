@@ -1,23 +1,16 @@
-"""Pictures for the report: a sample of the images as 8-bit arrays, and how arrays are stored."""
+"""Pictures for the report: a sample of the images as 8-bit arrays."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import math
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from recollect.degradation import Erasure, Observation
-from recollect.errors import InputError
 from recollect.images import Images
 from recollect.palette import ERROR_LEVELS
-from recollect.records import atomically
 from recollect.recovery import Recovery
 
 SAMPLE = 48  # images of each set in the gallery, at the most
@@ -49,31 +42,6 @@ def cell_pictures(images: Images, seen: Observation, recovery: Recovery, shown: 
 def set_pictures(images: Images, shown: np.ndarray) -> dict[str, np.ndarray]:
     """Draw the originals at the positions `shown`."""
     return {"original": as_colour(images[shown].pixels), "index": shown}
-
-
-def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
-    """Write arrays to a file; return its SHA-256."""
-    packed = io.BytesIO()
-    named: dict[str, Any] = dict(arrays)
-    np.savez_compressed(packed, **named)
-    with atomically(path) as file:
-        file.write_bytes(packed.getvalue())
-    return hashlib.sha256(packed.getvalue()).hexdigest()
-
-
-def load_arrays(path: Path, expected_hash: str | None = None) -> dict[str, np.ndarray]:
-    """Read arrays from a file, if it still has this SHA-256: numpy is not given a file that was changed."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-    if expected_hash is not None and hashlib.sha256(content).hexdigest() != expected_hash:
-        raise InputError(f"{path} was changed or damaged after it was written.")
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as packed:
-            return {name: packed[name] for name in packed.files}
-    except Exception as error:  # zipfile and numpy refuse a damaged file in a dozen ways
-        raise InputError(f"{path} cannot be read: {error}.") from None
 
 
 def as_colour(images: Tensor) -> np.ndarray:

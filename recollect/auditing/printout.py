@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from recollect.auditing.checks import Check
 from recollect.auditing.headline import percent_range
-from recollect.auditing.statistics import ANY_MASK, OVERALL, Statistics
+from recollect.auditing.statistics import OVERALL, Statistics
 from recollect.auditing.thresholds import NAMED, Threshold
+from recollect.records import ANY_MASK, SET_LABELS
 from recollect.scoring import Excess, Rate
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 COLOURS = {"passed": "bold green", "failed": "bold red", "inconclusive": "bold yellow"}
 LEVELS = {"warning": "yellow", "note": "dim"}
-SETS = {"train": "training images", "control": "unseen images"}
 SHORT_METHODS, SHORT_CHECKS = 5, 2  # of a printout that fits one screen
 TEXT_WIDTH = 100
 
@@ -147,7 +147,7 @@ def _table(first: str, sets: Sequence[str], more: Sequence[str] = ()) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column(first, overflow="fold")
-    for name in [*(SETS[name] for name in sets), *more]:
+    for name in [*(f"{SET_LABELS[name]} images" for name in sets), *more]:
         table.add_column(name, no_wrap=True)
     return table
 

@@ -12,12 +12,11 @@ from recollect.auditing.canary_finding import CanaryFinding
 from recollect.auditing.checks import Check
 from recollect.auditing.headline import Finding, membership_sentence
 from recollect.auditing.manifest import write_manifest
-from recollect.auditing.pictures import save_arrays
 from recollect.auditing.printout import as_text
 from recollect.auditing.statistics import TABLES, Statistics, image_columns, tables
 from recollect.auditing.store import Store, write_csv
 from recollect.auditing.verdict import Verdict
-from recollect.records import AUDIT_FORMAT, atomically, write_sealed
+from recollect.records import AUDIT_FORMAT, atomically, save_arrays, write_sealed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,12 +7,12 @@ from pathlib import Path
 from recollect.auditing.canary_finding import Coins, find_canaries
 from recollect.auditing.checks import Check
 from recollect.auditing.headline import find
-from recollect.auditing.pictures import load_arrays
 from recollect.auditing.result import OWN_FACTS, Audit
 from recollect.auditing.statistics import Statistics
 from recollect.auditing.store import Store
 from recollect.auditing.thresholds import Threshold
 from recollect.auditing.verdict import Verdict
+from recollect.records import load_arrays
 from recollect.report.read import SavedAudit, read_audit
 
 

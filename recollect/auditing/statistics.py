@@ -13,10 +13,9 @@ from recollect.auditing.membership import Membership, membership
 from recollect.auditing.nearest import Nearest, outcomes
 from recollect.errors import InputError
 from recollect.methods import Biharmonic
-from recollect.records import Record
+from recollect.records import ALL_MASKS, ANY_MASK, Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate, Score, excess, wilson
 
-ALL_MASKS, ANY_MASK = "all masks", "any mask"  # every try counts; an image counts once, by its best try
 OVERALL = (ALL_MASKS, ANY_MASK)
 THRESHOLDS = {"accurate": ACCURATE, "approximate": APPROXIMATE}
 TABLES = ("summary", "overall", "excess", "membership")

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from recollect.auditing.model_identity import ModelIdentity
-from recollect.auditing.pictures import load_arrays, save_arrays
 from recollect.auditing.statistics import image_columns
 from recollect.errors import InputError
 from recollect.locks import lock_folder
-from recollect.records import CellFolder, Record, plain, read_sealed, short_hash, write_sealed
+from recollect.records import CellFolder, Record, load_arrays, plain, read_sealed, save_arrays, short_hash, write_sealed
 
 MODELS_FORMAT, STEP_FORMAT = "recollect-models-1", "recollect-step-1"
 _FORMULA = tuple("=+-@\t\r\n'＝＋－＠")  # how a formula starts, or a guarded text

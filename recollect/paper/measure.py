@@ -16,7 +16,6 @@ from recollect.auditing import record_of, recover
 from recollect.auditing.generic_baseline import prior_facts
 from recollect.auditing.model_facts import train_loss
 from recollect.auditing.model_identity import weights_hash
-from recollect.auditing.pictures import save_arrays
 from recollect.degradation import Degradation, Observation
 from recollect.diffusion import can_open_priors
 from recollect.distributed.jobs import Budget, Shared, Task
@@ -28,7 +27,7 @@ from recollect.paper.fit import is_trained, training_task
 from recollect.paper.scales import Scale
 from recollect.paper.stale import AtHand, check_checkpoints, set_aside_stale
 from recollect.paper.workspace import Workspace
-from recollect.records import Record, provenance
+from recollect.records import Record, provenance, save_arrays
 
 MASKS_TOGETHER = 2000  # images: larger sets fill a GPU alone, and their masks together a laptop's memory
 

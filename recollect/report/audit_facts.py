@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from recollect.report.numbers import as_text, counted, flattened
 from recollect.report.read import SavedAudit, disagreements
-from recollect.report.views import Results
+from recollect.report.results import Results
 
 LEVELS = ("warning", "note", "ok")
 SUBJECTS = {

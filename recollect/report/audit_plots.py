@@ -1,4 +1,4 @@
-"""Plots of the audit's own findings: membership and attractors."""
+"""Plots of the audit's own findings: membership, attractors and noise levels."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from recollect.records import SET_LABELS
 from recollect.report.numbers import decimals, power_of_ten
 from recollect.report.plots import Dot, Figure, Plot, Series, Tick, share_ticks, simplified, x_scale, y_scale
 from recollect.report.read import SavedAudit
-from recollect.report.views import Results
+from recollect.report.results import Results
 
 SMALLEST_ERROR = 1e-16  # zero has no position on a logarithmic axis
 
@@ -40,6 +41,28 @@ def attractor_figures(audit: SavedAudit) -> Iterator[Figure]:
         "1) and low down. Filled dots are recovered images; rings are not recovered."
     )
     yield Figure("Are training images attractors?", caption, [_attractor_plot(rows)])
+
+
+def noise_level_figures(audit: SavedAudit) -> Iterator[Figure]:
+    """Draw the share that a diffusion model recovers at each noise level."""
+    rows = audit.table("noise_levels")
+    if len(rows) < 2:
+        return
+    caption = (
+        "The denoiser is run at each noise level alone: a few rounds of the blind attack on a few images of each set."
+    )
+    yield Figure("At which noise level are images recovered?", caption, [_noise_level_plot(rows)])
+
+
+def _noise_level_plot(rows: Sequence[dict[str, Any]]) -> Plot:
+    levels = [row["sigma"] for row in rows]
+    x, y = x_scale(min(levels), max(levels), log=True), y_scale(0, 1)
+    series = []
+    for name in reversed(rows[0]["recovered"]):  # training images are drawn on top
+        points = [(x(row["sigma"]), y(row["recovered"][name])) for row in rows]
+        series.append(Series(f"{SET_LABELS[name]} images", "neutral", name != "train", points, points))
+    ticks = [Tick(x(level), f"{level:g}") for level in levels]
+    return Plot("a few images of each set", "noise level", "approximately recovered", ticks, share_ticks(y), series)
 
 
 def _roc_plot(mask: str, rows: Sequence[dict[str, Any]], results: Results) -> Plot:

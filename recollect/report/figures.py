@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from recollect.records import Record
-from recollect.report.audit_plots import attractor_figures, membership_figures
-from recollect.report.numbers import as_text, decibels, power_of_ten
+from recollect.records import ANY_MASK, SET_LABELS, Record
+from recollect.report.audit_plots import attractor_figures, membership_figures, noise_level_figures
+from recollect.report.numbers import decibels, power_of_ten
 from recollect.report.plots import (
     Figure,
     Plot,
@@ -26,24 +25,23 @@ from recollect.report.plots import (
     y_scale,
 )
 from recollect.report.read import Cell, SavedAudit
-from recollect.report.views import ANY_MASK, SET_LABELS, Results, View, training_runs
+from recollect.report.results import Results
 from recollect.scoring import threshold_grid
 
 LENIENT, STRICT = 1e-3, 1e-8  # ends of the slider
 PSNR_RANGE = (10.0, 100.0)  # in dB; values beyond the ends are counted in the first and last bar
-MaskPlot = Callable[[Results, View, str], Plot | None]
+MaskPlot = Callable[[Results, str], Plot | None]
 
 
 def build_figures(audit: SavedAudit, results: Results) -> list[Figure]:
     return [
-        *_loss_figures(results),
-        *_figures_by_view(
+        *_figures_by_mask(
             results,
             _threshold_plot,
             "Recovery rate against the threshold",
             "Thresholds are stricter to the right. The upright line is the threshold chosen under Rates.",
         ),
-        *_figures_by_view(
+        *_figures_by_mask(
             results,
             _psnr_plot,
             "How accurate the recoveries are",
@@ -51,7 +49,7 @@ def build_figures(audit: SavedAudit, results: Results) -> list[Figure]:
             "The first and last bar include all values beyond the ends.",
         ),
         *membership_figures(audit, results),
-        *_figures_by_view(
+        *_figures_by_mask(
             results,
             _mask_overlap_plot,
             "How accurate the estimated masks are",
@@ -59,23 +57,23 @@ def build_figures(audit: SavedAudit, results: Results) -> list[Figure]:
             "true mask; 1 is the exact mask. Below each plot: the mean overlap, and the share of correct mask values.",
         ),
         *attractor_figures(audit),
+        *noise_level_figures(audit),
     ]
 
 
-def _figures_by_view(results: Results, draw: MaskPlot, title: str, caption: str) -> Iterator[Figure]:
-    for number, view in enumerate(results.views):
-        drawn = [draw(results, view, mask) for mask in results.rows]
-        plots = [plot for plot in drawn if plot is not None]
-        if plots:
-            yield Figure(title, caption, plots, number)
+def _figures_by_mask(results: Results, draw: MaskPlot, title: str, caption: str) -> Iterator[Figure]:
+    drawn = [draw(results, mask) for mask in results.rows]
+    plots = [plot for plot in drawn if plot is not None]
+    if plots:
+        yield Figure(title, caption, plots)
 
 
-def _cells_of_plot(results: Results, view: View, mask: str) -> Iterator[Cell]:
+def _cells_of_plot(results: Results, mask: str) -> Iterator[Cell]:
     """List the lines of a plot, training images last because the last line is drawn on top."""
     for set_name in reversed(results.sets):
         for method in reversed(results.methods):
             cell = Cell(set_name, mask, method)
-            if cell in view.pools:
+            if cell in results.pools:
                 yield cell
 
 
@@ -84,12 +82,12 @@ def _series(results: Results, cell: Cell, points: list[Point], **more: Any) -> S
     return Series(name, results.colour(cell.method), cell.set != "train", points, **more)
 
 
-def _threshold_plot(results: Results, view: View, mask: str) -> Plot | None:
+def _threshold_plot(results: Results, mask: str) -> Plot | None:
     x, y = x_scale(decibels(LENIENT), decibels(STRICT)), y_scale(0, 1)
     grid = threshold_grid(STRICT, LENIENT, per_decade=20)
     series = []
-    for cell in _cells_of_plot(results, view, mask):
-        rates = results.pools[view.pools[cell]].score.rates(grid)
+    for cell in _cells_of_plot(results, mask):
+        rates = results.pools[cell].score.rates(grid)
         points = [(x(decibels(threshold)), y(rate.value)) for threshold, rate in zip(grid, rates, strict=True)]
         series.append(_series(results, cell, simplified(points), markers=points[10::20]))
     if not series:
@@ -100,11 +98,11 @@ def _threshold_plot(results: Results, view: View, mask: str) -> Plot | None:
     )
 
 
-def _psnr_plot(results: Results, view: View, mask: str) -> Plot | None:
+def _psnr_plot(results: Results, mask: str) -> Plot | None:
     x, edges = x_scale(*PSNR_RANGE), np.linspace(*PSNR_RANGE, 31)
     shares = {}
-    for cell in _cells_of_plot(results, view, mask):
-        psnr = results.pools[view.pools[cell]].score.psnr.nan_to_num(nan=0.0, neginf=0.0)
+    for cell in _cells_of_plot(results, mask):
+        psnr = results.pools[cell].score.psnr.nan_to_num(nan=0.0, neginf=0.0)
         shares[cell] = _histogram(psnr.clamp(*PSNR_RANGE).numpy(), edges)
     if not shares:
         return None
@@ -117,11 +115,11 @@ def _psnr_plot(results: Results, view: View, mask: str) -> Plot | None:
     return Plot(mask, "PSNR in dB", "images", ticks, y_ticks, series, _threshold_line(x, results.threshold))
 
 
-def _mask_overlap_plot(results: Results, view: View, mask: str) -> Plot | None:
+def _mask_overlap_plot(results: Results, mask: str) -> Plot | None:
     if mask == ANY_MASK:
         return None  # the best recovery of each image may be under any of the masks
-    cells = list(_cells_of_plot(results, view, mask))
-    records = {cell: record for cell in cells if (record := results.record(view, cell)) and record.mask_iou}
+    cells = list(_cells_of_plot(results, mask))
+    records = {cell: record for cell in cells if (record := results.record(cell)) and record.mask_iou}
     if not records:
         return None
     x, edges = x_scale(0, 1), np.linspace(0, 1, 26)
@@ -133,34 +131,6 @@ def _mask_overlap_plot(results: Results, view: View, mask: str) -> Plot | None:
         series.append(_series(results, cell, points, area=cell.set == "train", note=note))
     ticks = [Tick(x(value), f"{value:g}") for value in (0, 0.25, 0.5, 0.75, 1)]
     return Plot(mask, "overlap with the true mask", "images", ticks, y_ticks, series)
-
-
-def _loss_figures(results: Results) -> Iterator[Figure]:
-    """Draw rates against train loss, where there are several checkpoints."""
-    caption = (
-        "Each point is a checkpoint, trained longer to the right. The points follow the threshold chosen under Rates."
-    )
-    for views in training_runs(results.views):
-        losses = [_loss(view) for view in views]
-        x, y = x_scale(max(losses), min(losses), log=True), y_scale(0, 1)
-        ticks = [Tick(x(loss), _loss_label(loss)) for loss in losses]
-        plots = [
-            Plot(mask, "train loss", "recovered", ticks, share_ticks(y), _loss_series(results, views, mask, x, y))
-            for mask in results.rows
-        ]
-        run = "".join(f", {name} {as_text(value)}" for name, value in views[0].family.items())
-        yield Figure(f"Recovery rate against train loss{run}", caption, plots)
-
-
-def _loss_series(results: Results, views: Sequence[View], mask: str, x: Scale, y: Scale) -> list[Series]:
-    series = []
-    for cell in _cells_of_plot(results, views[-1], mask):
-        measured = [view for view in views if cell in view.pools]
-        pools = [view.pools[cell] for view in measured]
-        rates = [results.pools[pool].score.rate(results.threshold).value for pool in pools]
-        points = [(x(_loss(view)), y(rate)) for view, rate in zip(measured, rates, strict=True)]
-        series.append(_series(results, cell, points, markers=points, pools=pools))
-    return series
 
 
 def _threshold_line(x: Scale, threshold: float) -> ThresholdLine:
@@ -181,16 +151,3 @@ def _share_axis(shares: Mapping[Cell, Sequence[float]]) -> tuple[Scale, list[Tic
 
 def _mean_agreement(record: Record) -> str:
     return f"{np.mean(record.mask_iou or []):.2f}, {np.mean(record.mask_accuracy or []):.1%}"
-
-
-def _loss(view: View) -> float:
-    return view.milestone or 0.0
-
-
-def _loss_label(loss: float) -> str:
-    if loss >= 1e-3:
-        return as_text(loss)
-    exponent = round(math.log10(loss))
-    if math.isclose(loss, 10.0**exponent, rel_tol=0.02):
-        return power_of_ten(exponent)
-    return f"{loss:.0e}"

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recollect.records import Record
+from recollect.records import SET_LABELS, Record
 from recollect.report.read import Cell, SavedAudit
+from recollect.report.results import Results
 from recollect.report.sprites import Draw, Sheets, errors, masks, pictures
-from recollect.report.views import SET_LABELS, Results, View
 
 GALLERY_BYTES = 11_000_000  # of PNG; base64 adds a third, and the page has to stay under 25 MB
 PROBE = 24  # pictures that are encoded to estimate the size of all
@@ -29,7 +29,6 @@ def build_gallery(
     audit: SavedAudit, results: Results, sheets: Sheets, budget: int = GALLERY_BYTES
 ) -> dict[str, Any] | None:
     """Return what the script needs to draw the gallery: sheets, and the outcome of each picture's image."""
-    view = results.views[0]  # of several checkpoints the one with the smallest train loss
     tiles = {name: Tiles(audit.samples[name], draw) for name, draw in _names(results) if name in audit.samples}
     sets = [name for name in results.sets if f"original/{name}" in tiles]
     if not sets:
@@ -40,9 +39,8 @@ def build_gallery(
     return {
         "height": height,
         "width": width,
-        "view": view.label if len(results.views) > 1 else None,
         "step": step,
-        "sets": [_set(audit, results, view, name, numbers, step) for name in sets],
+        "sets": [_set(audit, results, name, numbers, step) for name in sets],
         "masks": results.masks,
         "methods": results.methods,
         "opening": main_method(audit, results),
@@ -93,12 +91,10 @@ def _names(results: Results) -> Iterator[tuple[str, Draw]]:
                     yield f"{kind}/{set_name}/{mask}/{method}", draw
 
 
-def _set(
-    audit: SavedAudit, results: Results, view: View, set_name: str, numbers: Mapping[str, int], step: int
-) -> dict[str, Any]:
+def _set(audit: SavedAudit, results: Results, set_name: str, numbers: Mapping[str, int], step: int) -> dict[str, Any]:
     index = audit.samples[f"index/{set_name}"][::step].tolist()
     cells = [Cell(set_name, mask, method) for mask in results.masks for method in results.methods]
-    records = {cell: record for cell in cells if (record := results.record(view, cell))}
+    records = {cell: record for cell in cells if (record := results.record(cell))}
     ids = next(iter(records.values())).ids
     return {
         "name": set_name,
@@ -108,7 +104,7 @@ def _set(
         "ids": [ids[position] for position in index],
         "original": numbers[f"original/{set_name}"],
         "degraded": {mask: numbers.get(f"degraded/{set_name}/{mask}") for mask in results.masks},
-        "cells": [_cell(cell, record, view.pools[cell], numbers, index) for cell, record in records.items()],
+        "cells": [_cell(cell, record, results.pools[cell].number, numbers, index) for cell, record in records.items()],
     }
 
 

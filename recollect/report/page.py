@@ -13,18 +13,18 @@ import numpy as np
 from markupsafe import Markup
 
 from recollect.palette import ERROR_LEVELS
-from recollect.records import atomically, plain
+from recollect.records import ANY_MASK, SET_LABELS, atomically, plain
 from recollect.report import numbers, plots, summary
 from recollect.report.audit_facts import checks_by_level, methods_run, not_run, provenance, subjects
 from recollect.report.figures import LENIENT, STRICT, build_figures
 from recollect.report.gallery import build_gallery, main_method, sampling_sentence
 from recollect.report.rate_table import build_rows, excess_texts, other_image_texts
 from recollect.report.read import SavedAudit, read_audit
+from recollect.report.results import Results, build_results
 from recollect.report.rounds import build_rounds
 from recollect.report.showcase import build_showcase
 from recollect.report.sprites import Sheets
 from recollect.report.style import ASSETS, style_sheet
-from recollect.report.views import ANY_MASK, SET_LABELS, Results, build_results
 from recollect.scoring import ACCURATE, APPROXIMATE
 from recollect.visible import visible
 
@@ -54,7 +54,8 @@ def render(audit: SavedAudit) -> str:
         "subjects": list(subjects(audit, results)),
         "results": results,
         "rows": list(build_rows(results)),
-        **_of_one_checkpoint(audit, results),
+        "excess": excess_texts(audit),
+        "other_images": other_image_texts(audit),
         "gallery": gallery,
         "sampling": sampling_sentence(gallery) if gallery else "",
         "rounds": rounds,
@@ -122,7 +123,7 @@ def _data(results: Results, gallery: dict[str, Any] | None, rounds: dict[str, An
         "openingThreshold": results.threshold,
         "marks": [ACCURATE, APPROXIMATE],
         "errors": [_packed(record.score.mse.numpy()) for record in results.records],
-        "pools": [pool.records for pool in results.pools],
+        "pools": [pool.records for pool in results.pools.values()],
         "colours": {method: results.colour(method) for method in results.methods},
         "gallery": gallery,
         "rounds": rounds,
@@ -133,10 +134,3 @@ def _data(results: Results, gallery: dict[str, Any] | None, rounds: dict[str, An
 def _packed(errors: np.ndarray) -> str:
     """Encode doubles in half the space of their decimal digits; an audit may be of 25,000 images."""
     return base64.b64encode(errors.astype("<f8").tobytes()).decode()
-
-
-def _of_one_checkpoint(audit: SavedAudit, results: Results) -> dict[str, Any]:
-    """Leave tables out with several checkpoints: audit.json does not say which one it means."""
-    if len(results.views) > 1:
-        return {"excess": {}, "other_images": {}}
-    return {"excess": excess_texts(audit), "other_images": other_image_texts(audit)}

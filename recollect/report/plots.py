@@ -49,14 +49,13 @@ class Tick:
 
 @dataclass(frozen=True)
 class Series:
-    """One line: a method on one set. The script moves points that have pools when the threshold changes."""
+    """One line, as a rule a method on one set."""
 
     name: str
     colour: str  # a name in recollect.palette; the marker goes with it
     control: bool
     points: list[Point]
     markers: list[Point] = field(default_factory=list)
-    pools: list[int] = field(default_factory=list)
     area: bool = False
     note: str = ""  # text below the plot
 
@@ -107,7 +106,6 @@ class Figure:
     title: str
     caption: str
     plots: list[Plot]
-    view: int | None = None  # the number of the view it belongs to; None: shown always
 
 
 def histogram_outline(heights: Sequence[float], edges: Sequence[float], x: Scale, y: Scale) -> list[Point]:

@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.records import Record
+from recollect.records import SET_LABELS, Record
 from recollect.report.numbers import decimals, percent
 from recollect.report.read import Cell, SavedAudit
-from recollect.report.views import SET_LABELS, Bar, Results, View
+from recollect.report.results import Bar, Results
 
 
 @dataclass(frozen=True)
 class Row:
     """One line of the table; texts of a single record are empty where a row joins several."""
 
-    view: int
     cell: Cell
     bar: Bar
     accurate: str
@@ -33,9 +32,8 @@ class Row:
 
 
 def build_rows(results: Results) -> Iterator[Row]:
-    for number, view in enumerate(results.views):
-        for cell in sorted(view.pools, key=lambda cell: _order(results, cell)):
-            yield _row(results, number, view, cell)
+    for cell in sorted(results.pools, key=lambda cell: _order(results, cell)):
+        yield _row(results, cell)
 
 
 def excess_texts(audit: SavedAudit) -> dict[Cell, tuple[str, str]]:
@@ -58,14 +56,13 @@ def _ends(others: Mapping[str, int]) -> str:
     return f"{others['recoveries']} ({others['different']} different)"
 
 
-def _row(results: Results, number: int, view: View, cell: Cell) -> Row:
-    pool = results.pools[view.pools[cell]]
-    bar = results.bar(view, cell)
-    assert bar is not None  # every cell of a view has a pool
+def _row(results: Results, cell: Cell) -> Row:
+    pool, bar = results.pools[cell], results.bar(cell)
+    assert bar is not None  # the cell has a pool
     texts = {"accurate": percent(pool.score.accurate.value), "approximate": percent(pool.score.approximate.value)}
     if len(pool.records) == 1:
         texts |= _record_texts(results.records[pool.records[0]])
-    return Row(number, cell, bar, **texts)
+    return Row(cell, bar, **texts)
 
 
 def _record_texts(record: Record) -> dict[str, str]:

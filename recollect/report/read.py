@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,10 +12,8 @@ import numpy as np
 
 from recollect.errors import InputError
 from recollect.palette import assign_colours
-from recollect.records import AUDIT_FORMAT, Record, read_record, read_sealed
+from recollect.records import AUDIT_FORMAT, SET_LABELS, Record, load_arrays, read_record, read_sealed
 from recollect.scoring import APPROXIMATE
-
-SETS = ("train", "control")
 
 
 class Cell(NamedTuple):
@@ -89,16 +88,13 @@ def read_audit(folder: str | Path) -> SavedAudit:
         raise InputError(
             f"{folder / 'cells'} holds no record of this audit, so there is nothing to report; run the audit again."
         )
-    for record in records:
-        _check(record)
+    _check(records)
     return SavedAudit(facts, records, _arrays(folder / "samples.npz"), _arrays(folder / "traces.npz"))
 
 
 def disagreements(audit: SavedAudit) -> Iterator[str]:
     """Say where the summary in audit.json and the records differ: such files are of two audits."""
     records = {Cell.of(record.cell): record for record in audit.records}
-    if len(records) < len(audit.records):
-        return  # several checkpoints: the summary does not say which one it means
     for row in audit.table("summary"):
         cell = Cell.of(row)
         where = f"{cell.method} on {cell.set} images, mask {cell.mask}"
@@ -122,14 +118,24 @@ def _method_facts(name: str, recorded: Mapping[str, Any], colour: str) -> Method
     )
 
 
-def _check(record: Record) -> None:
+def _check(records: Sequence[Record]) -> None:
+    for record in records:
+        _check_record(record)
+    for cell, count in Counter(Cell.of(record.cell) for record in records).items():
+        if count > 1:
+            raise InputError(
+                f"The audit lists {count} records of {cell.method} on {cell.set} images under the mask {cell.mask}, "
+                "and a report shows one; run the audit again."
+            )
+
+
+def _check_record(record: Record) -> None:
     missing = set(Cell._fields) - set(record.cell)
     if missing:
         raise InputError(f"The record {record.key} does not say its {', '.join(sorted(missing))}; run the audit again.")
-    if record.cell["set"] not in SETS:
-        raise InputError(
-            f"The record {record.key} is of the set {record.cell['set']!r}; an audit has the sets {' and '.join(SETS)}."
-        )
+    if record.cell["set"] not in SET_LABELS:
+        sets = " and ".join(SET_LABELS)
+        raise InputError(f"The record {record.key} is of the set {record.cell['set']!r}; an audit has the sets {sets}.")
     if not record.mse or len(record.mse) != len(record.ids):
         raise InputError(
             f"The record {record.key} has {len(record.mse)} errors for {len(record.ids)} images; run the audit again."
@@ -137,10 +143,4 @@ def _check(record: Record) -> None:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    if not path.exists():
-        return {}
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except Exception as error:  # zipfile and numpy refuse a damaged file in a dozen ways
-        raise InputError(f"{path} cannot be read: {error}") from None
+    return load_arrays(path) if path.exists() else {}

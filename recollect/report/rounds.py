@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from recollect.report.read import Cell, SavedAudit
+from recollect.report.results import Results
 from recollect.report.sprites import Sheets, masks, pictures
-from recollect.report.views import Results
 
 ROUNDS_BYTES = 3_000_000
 FEWEST_FRAMES = 8
@@ -73,7 +73,7 @@ def _strip(
 
 
 def _why_it_stopped(audit: SavedAudit, results: Results, method: str, image: int) -> str:
-    record = results.record(results.views[0], Cell("train", audit.facts["trace_mask"], method))
+    record = results.record(Cell("train", audit.facts["trace_mask"], method))
     return record.stop[image] if record is not None else ""
 
 

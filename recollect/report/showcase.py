@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recollect.records import Record
+from recollect.records import SET_LABELS, Record
 from recollect.report.numbers import grey_levels, two_digits
 from recollect.report.read import Cell, SavedAudit
+from recollect.report.results import Results
 from recollect.report.sprites import pictures
-from recollect.report.views import SET_LABELS, Results
 from recollect.scoring import APPROXIMATE
 
 TRAINING = 4  # examples of training images
@@ -89,7 +89,7 @@ def _training(audit: SavedAudit, results: Results, method: str, threshold: float
     used: set[int] = set()
     for number in _spread(len(pictured), TRAINING):
         cell = pictured[number]
-        record = results.record(results.views[0], cell)
+        record = results.record(cell)
         if record is None:
             continue
         position = _choose(audit, cell, record, threshold, used, want_recovered=True)
@@ -100,7 +100,7 @@ def _training(audit: SavedAudit, results: Results, method: str, threshold: float
 def _unseen(audit: SavedAudit, results: Results, method: str, threshold: float, mask: str) -> Iterator[Example]:
     """Take an unseen image that is not recovered, if there is one."""
     cell = Cell("control", mask, method)
-    record = results.record(results.views[0], cell)
+    record = results.record(cell)
     if record is not None and _is_pictured(audit, cell):
         position = _choose(audit, cell, record, threshold, set(), want_recovered=False)
         yield _example(audit, cell, record, threshold, position)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recollect.records import ANY_MASK, SET_LABELS
 from recollect.report.numbers import (
     calendar_date,
     counted,
@@ -17,7 +18,7 @@ from recollect.report.numbers import (
     whole_percent,
 )
 from recollect.report.read import SavedAudit
-from recollect.report.views import ANY_MASK, Results
+from recollect.report.results import Results
 
 Checks = Mapping[str, Sequence[Mapping[str, str]]]  # by level
 _INTERVAL = re.compile(r" \(95% interval [^)]*\)")
@@ -84,8 +85,8 @@ def lead_sentence(headline: str) -> str:
 def big_numbers(audit: SavedAudit) -> list[BigNumber]:
     """List the share of training images, and that of unseen images if there are any."""
     finding = audit.block("finding")
-    labels = {"train": "training images recovered", "control": "unseen images recovered"}
-    return [BigNumber(name, label, finding[name]) for name, label in labels.items() if finding.get(name)]
+    present = [name for name in SET_LABELS if finding.get(name)]
+    return [BigNumber(name, f"{SET_LABELS[name]} images recovered", finding[name]) for name in present]
 
 
 def handed_out(audit: SavedAudit) -> str:
@@ -120,9 +121,7 @@ def run_facts(audit: SavedAudit) -> list[str]:
     """Say when, with which version and on how many images the audit ran."""
     provenance = audit.block("provenance")
     sizes = [
-        f"{audit.block(name)['images']} {label}"
-        for name, label in (("train", "training"), ("control", "unseen"))
-        if "images" in audit.block(name)
+        f"{audit.block(name)['images']} {label}" for name, label in SET_LABELS.items() if "images" in audit.block(name)
     ]
     version = (provenance.get("versions") or {}).get("recollect")
     facts = [calendar_date(provenance.get("started")), f"recollect {version}" if version else ""]

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -10,10 +8,8 @@ from recollect.auditing.pictures import (
     as_colour,
     as_grey,
     cell_pictures,
-    load_arrays,
     log_levels,
     sampled,
-    save_arrays,
 )
 from recollect.methods import KnownMask
 from tests.auditing.making import images
@@ -51,9 +47,3 @@ def test_a_cell_shows_damage_estimate_error_and_mask() -> None:
     assert (known["log_error"] == 0).all()
     assert set(np.unique(known["mask"])) == {0, 255}
     assert "mask" not in cell_pictures(stored, seen, Iterate(limit=1)(lambda x: x, seen.y), shown)
-
-
-def test_arrays_come_back_from_a_file(tmp_path: Path) -> None:
-    arrays = {"a/b": np.arange(6, dtype=np.uint8).reshape(2, 3)}
-    save_arrays(tmp_path / "x.npz", arrays)
-    assert (load_arrays(tmp_path / "x.npz")["a/b"] == arrays["a/b"]).all()

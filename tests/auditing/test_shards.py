@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from recollect import InputError
 from recollect.auditing import Audit, ShardedMeasurer
-from recollect.auditing.pictures import load_arrays
 from recollect.auditing.shards import cut
 from recollect.distributed.jobs import Budget, Job, Log, Runner, in_this_process
 from recollect.models import PortableModel
-from recollect.records import PER_IMAGE, Record
+from recollect.records import PER_IMAGE, Record, load_arrays
 from tests.auditing.making import images, small_audit
 from tests.planted import Memorizer
 

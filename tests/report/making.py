@@ -48,14 +48,12 @@ class AuditFiles:
         return folder
 
 
-def record(
-    mse: Sequence[float | None], mask: str = "block", method: str = "blind", set_name: str = "train", **cell: Any
-) -> Record:
+def record(mse: Sequence[float | None], mask: str = "block", method: str = "blind", set_name: str = "train") -> Record:
     """A record of made-up errors; None is an estimate that is not finite."""
     ids = [str(number) for number in range(len(mse))]
     errors: list[Any] = list(mse)
     count = len(errors)
-    named = {"set": set_name, "mask": mask, "method": method, **cell}
+    named = {"set": set_name, "mask": mask, "method": method}
     return Record(named, {}, ids, errors, [1] * count, [40] * count, ["done"] * count)
 
 

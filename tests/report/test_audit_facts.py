@@ -1,5 +1,5 @@
 from recollect.report.audit_facts import checks_by_level, methods_run, not_run, provenance, subjects
-from recollect.report.views import build_results
+from recollect.report.results import build_results
 from tests.report.making import AuditFiles
 
 

@@ -1,8 +1,9 @@
 import pytest
 
-from recollect.report.audit_plots import attractor_figures, membership_figures
+from recollect.records import ANY_MASK
+from recollect.report.audit_plots import attractor_figures, membership_figures, noise_level_figures
 from recollect.report.plots import BOTTOM, LEFT, RIGHT, TOP
-from recollect.report.views import ANY_MASK, build_results
+from recollect.report.results import build_results
 from tests.report.making import AuditFiles
 
 
@@ -47,3 +48,21 @@ def test_attractors_are_dots_at_their_radius_and_filled_if_recovered(planted: Au
 
 def test_without_attractors_there_is_no_figure(planted: AuditFiles) -> None:
     assert list(attractor_figures(AuditFiles(planted.records, facts={"attractors": None}).in_memory)) == []
+
+
+def test_recovery_of_a_diffusion_model_is_drawn_against_the_noise_level(planted: AuditFiles) -> None:
+    shares = {0.1: (0.5, 0.0), 0.2: (1.0, 0.25), 0.4: (0.0, 0.0)}
+    rows = [{"sigma": sigma, "recovered": {"train": t, "control": c}} for sigma, (t, c) in shares.items()]
+    (figure,) = noise_level_figures(AuditFiles(planted.records, facts={"noise_levels": rows}).in_memory)
+    unseen, training = figure.plots[0].series
+    middle = (LEFT + RIGHT) / 2  # the axis is logarithmic
+    assert training.points == [(LEFT, (TOP + BOTTOM) / 2), (middle, TOP), (RIGHT, BOTTOM)]
+    assert (training.name, training.control, unseen.name, unseen.control) == (
+        "training images", False, "unseen images", True,
+    )  # fmt: skip
+    assert [tick.label for tick in figure.plots[0].x_ticks] == ["0.1", "0.2", "0.4"]
+
+
+@pytest.mark.parametrize("levels", [None, [], [{"sigma": 0.1, "recovered": {"train": 1.0}}]])
+def test_fewer_than_two_noise_levels_are_not_drawn(planted: AuditFiles, levels: object) -> None:
+    assert list(noise_level_figures(AuditFiles(planted.records, facts={"noise_levels": levels}).in_memory)) == []

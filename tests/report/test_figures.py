@@ -1,8 +1,9 @@
 import pytest
 
+from recollect.records import ANY_MASK
 from recollect.report.figures import build_figures
 from recollect.report.plots import BOTTOM, TOP, Figure, Plot
-from recollect.report.views import ANY_MASK, build_results
+from recollect.report.results import build_results
 from tests.report.making import AuditFiles, record
 
 
@@ -15,7 +16,7 @@ def shares(plot: Plot, number: int = 0) -> list[float]:
     return [(BOTTOM - y) / (BOTTOM - TOP) for _, y in plot.series[number].points]
 
 
-def test_an_audit_of_one_checkpoint_has_these_figures(planted: AuditFiles) -> None:
+def test_an_audit_has_these_figures(planted: AuditFiles) -> None:
     assert list(figures(planted)) == [
         "Recovery rate against the threshold",
         "How accurate the recoveries are",
@@ -53,13 +54,3 @@ def test_masks_are_compared_only_where_a_method_estimated_one(planted: AuditFile
     blind = next(r for r in planted.records if tuple(r.cell.values()) == ("train", "block", "blind"))
     assert blind.mask_iou is not None
     assert plots[0].series[-1].note.startswith(f"{sum(blind.mask_iou) / 24:.2f}, ")
-
-
-def test_checkpoints_give_a_curve_against_train_loss() -> None:
-    title = "Recovery rate against train loss"
-    records = [record([loss, 1e3 * loss], milestone=loss) for loss in (1e-4, 1e-6, 1e-8)]
-    (plot,) = figures(AuditFiles(records))[title].plots
-    assert [tick.label for tick in plot.x_ticks] == ["10⁻⁴", "10⁻⁶", "10⁻⁸"]
-    assert shares(plot) == pytest.approx([0.5, 0.5, 1.0])
-    assert len(plot.series[0].pools) == 3
-    assert title not in figures(AuditFiles(records[:1]))

@@ -10,8 +10,8 @@ import pytest
 from recollect.records import Record
 from recollect.report import write_report
 from recollect.report.gallery import Tiles, build_gallery, sampling_sentence, thinning
+from recollect.report.results import build_results
 from recollect.report.sprites import Sheets, pictures
-from recollect.report.views import build_results
 from tests.report.browsing import check_numbers, choose, pixels, slide
 from tests.report.conftest import Open
 from tests.report.making import AuditFiles, record

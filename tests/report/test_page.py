@@ -16,7 +16,6 @@ from recollect.palette import PALETTE
 from recollect.records import Record
 from recollect.report import write_report
 from recollect.report.page import render
-from recollect.report.plots import BOTTOM, TOP
 from recollect.scoring import ACCURATE, APPROXIMATE
 from tests.report.browsing import TABLE, check_numbers, slide, threshold
 from tests.report.conftest import Open
@@ -174,21 +173,6 @@ def test_errors_that_are_not_finite_and_ties_in_rounding(tmp_path: Path, open_pa
     page = open_page(write_report(AuditFiles([record(errors)]).write(tmp_path)))
     check_numbers(page, [record(errors)])
     assert page.evaluate(TABLE)[0]["percent"] == "6.2%"
-
-
-def test_checkpoints_are_chosen_and_their_curve_follows_the_threshold(tmp_path: Path, open_page: Open) -> None:
-    draw = np.random.default_rng(1)
-    errors = {loss: (loss * 10 ** draw.uniform(0, 5, 40)).tolist() for loss in (1e-4, 1e-6, 1e-8)}
-    files = AuditFiles([record(mse, milestone=loss) for loss, mse in errors.items()])
-    page = open_page(write_report(files.write(tmp_path)))
-    for number, loss in enumerate((1e-8, 1e-6, 1e-4)):
-        page.select_option("#view", str(number))
-        check_numbers(page, [r for r in files.records if r.cell["milestone"] == loss])
-    for decibels in (33, 52, 70):
-        limit = slide(page, decibels)
-        heights = page.eval_on_selector_all("[data-pools] use", "all => all.map(u => Number(u.getAttribute('y')))")
-        shares = [(BOTTOM - y) / (BOTTOM - TOP) for y in heights]
-        assert shares == pytest.approx([float(np.mean(np.array(mse) < limit)) for mse in errors.values()])
 
 
 def test_everything_is_reached_by_keyboard(report: Path, open_page: Open) -> None:

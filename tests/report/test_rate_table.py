@@ -1,6 +1,7 @@
+from recollect.records import ANY_MASK
 from recollect.report.rate_table import build_rows, excess_texts, other_image_texts
 from recollect.report.read import Cell
-from recollect.report.views import ANY_MASK, build_results
+from recollect.report.results import build_results
 from tests.report.making import AuditFiles
 
 

@@ -42,6 +42,14 @@ def test_records_without_an_error_for_each_image_are_refused(tmp_path: Path) -> 
         read_audit(tmp_path)
 
 
+def test_further_names_of_a_cell_are_ignored_but_two_records_of_one_cell_are_refused(tmp_path: Path) -> None:
+    one = record([0.1])
+    files = AuditFiles([replace(one, cell={**one.cell, "seed": seed}) for seed in (1, 2)])
+    assert read_audit(AuditFiles(files.records[:1]).write(tmp_path)).records == files.records[:1]
+    with pytest.raises(InputError, match="2 records of blind on train images under the mask block"):
+        read_audit(files.write(tmp_path))
+
+
 def test_pictures_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     AuditFiles([record([0.1])]).write(tmp_path)
     for content in (b"no such thing", b"PK\x03\x04 cut off"):

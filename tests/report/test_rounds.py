@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from recollect.report.results import build_results
 from recollect.report.rounds import build_rounds, kept_rounds
 from recollect.report.sprites import Sheets
-from recollect.report.views import build_results
 from tests.report.browsing import pixels
 from tests.report.conftest import Open
 from tests.report.making import AuditFiles, record

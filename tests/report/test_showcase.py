@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from recollect.report.results import build_results
 from recollect.report.showcase import Showcase, build_showcase
-from recollect.report.views import build_results
 from recollect.scoring import APPROXIMATE
 from tests.report.making import AuditFiles, record
 

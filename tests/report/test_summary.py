@@ -7,7 +7,7 @@ import pytest
 from recollect.report import summary
 from recollect.report.audit_facts import checks_by_level
 from recollect.report.read import SavedAudit
-from recollect.report.views import build_results
+from recollect.report.results import build_results
 from tests.report.making import AuditFiles, record
 
 

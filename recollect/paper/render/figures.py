@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from recollect.auditing.pictures import load_arrays
 from recollect.errors import InputError
 from recollect.paper.experiment import Experiment
 from recollect.paper.scales import Scale
 from recollect.paper.workspace import Workspace
-from recollect.records import atomically
+from recollect.records import atomically, load_arrays
 
 
 def draw(

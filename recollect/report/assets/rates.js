@@ -76,18 +76,6 @@ function updateRates() {
     for (const name of ["value", "low", "high"]) part.style.setProperty(`--${name}`, rate[name]);
     for (const shown of part.querySelectorAll("[data-show]")) shown.textContent = TEXT_OF_RATE[shown.dataset.show](rate);
   }
-  for (const series of document.querySelectorAll("[data-pools]")) updateSeries(series, rates);
-}
-
-function updateSeries(series, rates) {
-  const top = Number(series.dataset.top), bottom = Number(series.dataset.bottom);
-  const markers = [...series.querySelectorAll("use")];
-  const points = series.dataset.pools.split(" ").map((pool, i) => {
-    const y = bottom + rates[pool].value * (top - bottom);
-    markers[i].setAttribute("y", y);
-    return `${markers[i].getAttribute("x")} ${y}`;
-  });
-  series.querySelector(".line").setAttribute("d", `M${points.join("L")}`);
 }
 
 function moveThresholdLines() {

@@ -1,8 +1,4 @@
 // Connect every control of the page.
-function showView() {
-  for (const part of document.querySelectorAll("[data-view]")) part.hidden = part.dataset.view !== byId("view").value;
-}
-
 async function copyCommand() {
   const text = byId("command").textContent;
   try {
@@ -40,7 +36,6 @@ byId("threshold").addEventListener("blur", () => { byId("threshold").removeAttri
 for (const button of document.querySelectorAll("[data-preset]"))
   button.addEventListener("click", () => setThreshold(Number(button.dataset.preset)));
 for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());
-byId("view")?.addEventListener("change", showView);
 byId("copy")?.addEventListener("click", copyCommand);
 onThreshold(showThreshold);
 onThreshold(updateRates);

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.auditing.pictures import load_arrays
+from recollect.records import load_arrays
 from tests.paper.making import check_pictures, make_workspace
 
 

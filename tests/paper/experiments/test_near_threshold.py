@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from recollect import InputError
-from recollect.auditing.pictures import save_arrays
 from recollect.paper.experiments import (
     EXPERIMENTS,
     near_threshold,
 )
 from recollect.paper.render.figures import draw
 from recollect.paper.scales import FULL, SMALL
+from recollect.records import save_arrays
 from tests.paper.making import records_alone
 
 

@@ -1,9 +1,9 @@
-"""Records sorted into views, and the best of several masks."""
+"""Records sorted into cells, and the best of several masks."""
 
 from typing import Any
 
-from recollect.records import Record
-from recollect.report.views import ANY_MASK, Results, build_results, training_runs
+from recollect.records import ANY_MASK, Record
+from recollect.report.results import Results, build_results
 from tests.report.making import AuditFiles, record
 
 
@@ -14,7 +14,7 @@ def results(*records: Record, **facts: Any) -> Results:
 def test_an_image_counts_under_any_mask_if_one_mask_recovers_it() -> None:
     built = results(record([1e-9, 1e-1, 1e-1, None]), record([1e-1, 1e-9, 1e-1, None], mask="half"))
     assert built.rows == [ANY_MASK, "block", "half"]
-    bar = built.bar(built.views[0], ("train", ANY_MASK, "blind"))
+    bar = built.bar(("train", ANY_MASK, "blind"))
     assert bar is not None
     assert (bar.rate.count, bar.rate.total) == (2, 4)
     assert bar.text == "50.0%"
@@ -38,13 +38,3 @@ def test_masks_are_in_the_audits_order_and_methods_in_that_of_their_facts() -> N
 
 def test_training_images_come_first() -> None:
     assert results(record([0.1], set_name="control"), record([0.1])).sets == ["train", "control"]
-
-
-def test_checkpoints_are_views_and_the_best_trained_comes_first() -> None:
-    losses = (1e-4, 1e-8, 1e-6)
-    built = results(*(record([loss], milestone=loss, seed=42, net=net) for net in "ab" for loss in losses))
-    assert [view.milestone for view in built.views] == [1e-8, 1e-6, 1e-4] * 2
-    assert built.views[0].facets == {"milestone": 1e-8, "net": "a"}  # the seed never varies
-    assert "train loss 1.0 × 10⁻⁸" in built.views[0].label
-    runs = training_runs(built.views)
-    assert [[view.milestone for view in run] for run in runs] == [[1e-4, 1e-6, 1e-8]] * 2
