@@ -19,7 +19,7 @@ from typing import Any
 from reporting import check_writable, input_errors_end_it, read_result, table
 
 from recollect import Blind, FullyConnected, Images, KnownMask, Score, load, mask, observe
-from recollect.degradation import SIX
+from recollect.degradation import PAPER_MASKS
 from recollect.records import provenance, write_json
 from recollect.training import Recipe, train_to_loss
 
@@ -71,7 +71,7 @@ def fit_and_recover(images: Images, loss: float, solved: bool, options: argparse
     f.eval()
     return {
         "wanted": loss, "loss": done.loss, "seconds": done.history[-1].seconds, "images": len(images),
-        "masks": {name: counts(f, images, name) for name in SIX},
+        "masks": {name: counts(f, images, name) for name in PAPER_MASKS},
     }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from reporting import input_errors_end_it, read_result, table
 from torch import Tensor
 
 from recollect import Images, InputError, Score, load, mask, observe
-from recollect.degradation import SIX, Observation
+from recollect.degradation import PAPER_MASKS, Observation
 from recollect.diffusion import Denoiser, bundled, open_denoiser
 from recollect.methods import DDNM, Biharmonic
 from recollect.methods.ddnm import STRONGEST
@@ -134,7 +134,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, help="only the first so many")
     parser.add_argument("--prior", help="a folder or a hub name; default: the bundled one")
     parser.add_argument("--methods", nargs="+", default=["ddnm", "biharmonic"], choices=["ddnm", "biharmonic"])
-    parser.add_argument("--masks", default=",".join(SIX))
+    parser.add_argument("--masks", default=",".join(PAPER_MASKS))
     parser.add_argument(
         "--ways", nargs="+", type=way, default=[{}, STRONGEST], metavar="STEPS,ETA,SPACING,DRAWS",
         help="of DDNM; by default the paper's and an audit's",

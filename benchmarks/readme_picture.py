@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.degradation import SIX
+from recollect.degradation import PAPER_MASKS
 
 ROWS = ("degraded", "iterate", "blind", "original")
 
@@ -26,7 +26,7 @@ def main(audit: str, drawing: str) -> None:
 
 def columns(pictures: dict[str, np.ndarray]) -> dict[str, list[np.ndarray]]:
     """For each mask of the audit the four pictures of one image."""
-    masks = [mask for mask in SIX if f"degraded/train/{mask}" in pictures]
+    masks = [mask for mask in PAPER_MASKS if f"degraded/train/{mask}" in pictures]
     chosen = np.linspace(0, len(pictures["original/train"]) - 1, len(masks)).round().astype(int)
     return {mask: [pictures[name(row, mask)][image] for row in ROWS] for mask, image in zip(masks, chosen, strict=True)}
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from recollect import Blind, FullyConnected, Images, Iterate, KnownMask, Score, Stop, mask, observe
 from recollect.checkpoints import load_checkpoint
-from recollect.degradation import FILLS, SIX, fill_erased
+from recollect.degradation import FILLS, PAPER_MASKS, fill_erased
 from recollect.methods import Method, Refined
 from recollect.records import provenance, write_json
 from recollect.sources import load
@@ -104,7 +104,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cache", type=Path, required=True, help="folder for the trained networks")
     parser.add_argument("--cases", default=",".join(CASES), help="comma-separated: " + ", ".join(CASES))
-    parser.add_argument("--masks", default="half", help="comma-separated, of " + ", ".join(SIX))
+    parser.add_argument("--masks", default="half", help="comma-separated, of " + ", ".join(PAPER_MASKS))
     parser.add_argument("--fills", default=",".join(FILLS))
     parser.add_argument("--count", type=int, default=6, help="images of each set that are attacked, at the most")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())

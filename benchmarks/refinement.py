@@ -21,7 +21,7 @@ from torch.func import jvp
 
 from recollect import Blind, FullyConnected, Images, KnownMask, Recovery, Score, UNet, mask, observe, train_to_loss
 from recollect.checkpoints import load_checkpoint
-from recollect.degradation import SIX, Degradation, all_erased
+from recollect.degradation import PAPER_MASKS, Degradation, all_erased
 from recollect.devices.precision import evaluation_mode
 from recollect.engine import prepare
 from recollect.methods import Refined
@@ -204,7 +204,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cache", type=Path, required=True, help="folder for the trained networks")
     parser.add_argument("--cases", default=",".join(CASES), help="comma-separated: " + ", ".join(CASES))
-    parser.add_argument("--masks", default=",".join(SIX))
+    parser.add_argument("--masks", default=",".join(PAPER_MASKS))
     parser.add_argument("--count", type=int, default=80, help="images of each set that are attacked, at the most")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--json", type=Path, help="also write the numbers here")

@@ -13,7 +13,7 @@ import pytest
 
 from recollect import FullyConnected
 from recollect.checkpoints import save_checkpoint
-from recollect.degradation import SIX
+from recollect.degradation import PAPER_MASKS
 from recollect.paper.render.tables import percent
 from recollect.paper.store import Store
 from recollect.records import Record
@@ -60,7 +60,7 @@ def full_scale_rows() -> list[str]:
     rows = []
     for network, training in TRAININGS.items():
         for method in METHODS:
-            shares = [percent(records[training, method, mask].score.accurate) for mask in SIX]
+            shares = [percent(records[training, method, mask].score.accurate) for mask in PAPER_MASKS]
             rows.append(f"| {network} | {method} | {' | '.join(shares)} |")
     return rows
 
@@ -83,7 +83,7 @@ def test_the_full_scale_table_is_what_the_records_say() -> None:
 
 def test_the_sentences_around_it_are_what_the_records_say() -> None:
     control = full_scale("control")
-    assert {(t, m, k) for t in TRAININGS.values() for m in METHODS for k in SIX} <= set(control)
+    assert {(t, m, k) for t in TRAININGS.values() for m in METHODS for k in PAPER_MASKS} <= set(control)
     assert all(r.score.approximate.count == 0 for r in control.values())
     for (training, _, _), record in (control | full_scale("train")).items():
         assert len(record.mse) == (50 if "unet" in training else 600)

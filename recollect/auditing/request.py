@@ -13,7 +13,7 @@ from recollect.auditing.method_setup import unbuilt
 from recollect.auditing.plan import Plan
 from recollect.auditing.thresholds import APPROXIMATELY, read_threshold
 from recollect.auditing.verdict import Gate
-from recollect.degradation import FILLS, SIX, Start, all_erased, half_kept
+from recollect.degradation import FILLS, PAPER_MASKS, Start, all_erased, half_kept
 from recollect.errors import InputError, check_seed, is_number, is_whole
 from recollect.methods import METHODS
 from recollect.names import printable
@@ -173,7 +173,7 @@ def _mask_list(masks: Any) -> list[Any]:
     given = masks if isinstance(masks, (list, tuple)) else [masks]
     listed: list[Any] = []
     for mask in given:
-        listed += SIX if isinstance(mask, str) and mask == "all" else [mask]
+        listed += PAPER_MASKS if isinstance(mask, str) and mask == "all" else [mask]
     return listed
 
 

@@ -22,10 +22,10 @@ def methods() -> str:
 
 def degradations() -> str:
     """List the masks and the other kinds of damage."""
-    from recollect.degradation import DEGRADATIONS, SIX
+    from recollect.degradation import DEGRADATIONS, PAPER_MASKS
 
     masks = {
-        ", ".join(SIX): "masks; all stands for these six",
+        ", ".join(PAPER_MASKS): "masks; all stands for these six",
         "random:30%": "this share of the pixels; random-each:30% draws for each image",
         "FILE.png": "a black-and-white image; black pixels are erased",
     }

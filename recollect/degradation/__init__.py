@@ -12,14 +12,14 @@ from recollect.degradation.blur import Blur
 from recollect.degradation.coarse import Coarse
 from recollect.degradation.erasure import Erasure, all_erased, half_kept
 from recollect.degradation.fills import FILLS, Fill, Filled, fill_erased
-from recollect.degradation.masks import SIX, NamedMask, mask, random_mask
+from recollect.degradation.masks import PAPER_MASKS, NamedMask, mask, random_mask
 from recollect.degradation.named import DEGRADATIONS, degradation
 from recollect.degradation.observe import Observation, observe
 
 __all__ = [
     "DEGRADATIONS",
     "FILLS",
-    "SIX",
+    "PAPER_MASKS",
     "AnyFill",
     "Blur",
     "Coarse",

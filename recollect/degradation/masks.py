@@ -57,7 +57,7 @@ def _few_pixels(h: int, w: int) -> np.ndarray:
     return _fixed_draw(h, w, erased=0.8, number=6)
 
 
-SIX = by_name(
+PAPER_MASKS = by_name(
     NamedMask("block", "erases the centred square of half the height (25%)", _outside_block),
     NamedMask("half", "erases the bottom half", _top_half),
     NamedMask("scatter", "erases each pixel with probability 1/2, one fixed draw", _half_of_pixels),
@@ -81,8 +81,8 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
         return _from_array(what, shape)
     text = str(what)
     _, h, w = _check_shape(shape)
-    if text in SIX:
-        return _from_array(SIX[text](h, w), shape)
+    if text in PAPER_MASKS:
+        return _from_array(PAPER_MASKS[text](h, w), shape)
     if _is_random(text):
         kind, _, value = text.partition(":")
         draws = count if kind == "random-each" else 1
@@ -94,12 +94,12 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
 
 def is_mask(text: str) -> bool:
     """Return whether `mask` reads a text."""
-    return text in SIX or _is_random(text) or _is_file(text)
+    return text in PAPER_MASKS or _is_random(text) or _is_file(text)
 
 
 def no_such_mask(text: str, others: Sequence[str] = ()) -> InputError:
     """Return the error that lists all masks, and examples of other degradations where these are possible."""
-    known = ", ".join([*SIX, "random:FRACTION", "random-each:FRACTION", *others])
+    known = ", ".join([*PAPER_MASKS, "random:FRACTION", "random-each:FRACTION", *others])
     return InputError(f"There is no mask {text!r}. Known: {known}, or the path of a .png or .npy file.")
 
 

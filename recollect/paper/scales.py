@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from recollect.degradation import SIX
+from recollect.degradation import PAPER_MASKS
 from recollect.diffusion import BUNDLED
 from recollect.errors import InputError
 from recollect.paper.cells import Fit, ImageSet
@@ -26,7 +26,7 @@ class Scale:
     seconds: Mapping[str, float]  # to train a kind of network to perfect fit
     many_seconds: Mapping[str, float]
     by_both: Mapping[str, tuple[str, ...]]  # activations that are trained with the other optimizer too
-    masks: tuple[str, ...] = tuple(SIX)
+    masks: tuple[str, ...] = tuple(PAPER_MASKS)
     table_masks: tuple[str, ...] = (
         "block",
         "half",

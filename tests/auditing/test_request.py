@@ -8,7 +8,7 @@ import pytest
 from recollect import Blind, InputError
 from recollect.auditing import AuditRequest
 from recollect.auditing.request import default_methods
-from recollect.degradation import SIX
+from recollect.degradation import PAPER_MASKS
 from recollect.methods import DDNM, METHODS, Iterate, KnownMask, Refined, ZeroRule
 
 
@@ -30,9 +30,9 @@ def test_it_is_checked_when_made_and_cannot_be_changed() -> None:
 def test_masks_by_name_list_dict_and_array() -> None:
     array = np.ones((8, 8), bool)
     for masks, names in [
-        ("all", list(SIX)),
+        ("all", list(PAPER_MASKS)),
         ("half, random:0.3", ["half", "random:0.3"]),
-        ("all,random:0.3", [*SIX, "random:0.3"]),
+        ("all,random:0.3", [*PAPER_MASKS, "random:0.3"]),
         (["dust", array], ["dust", "mask-2"]),
         (array, ["mask-1"]),
         ({"mine": array}, ["mine"]),

@@ -12,7 +12,7 @@ from typer.testing import Result
 
 from recollect import FullyConnected
 from recollect.cli.audit import read_number, read_share
-from recollect.degradation import SIX
+from recollect.degradation import PAPER_MASKS
 from recollect.errors import InputError
 from recollect.methods import METHODS
 from recollect.sources import SOURCES
@@ -124,7 +124,7 @@ def test_the_help_lists_what_is_registered() -> None:
     shown = here("audit", "--help", COLUMNS="200").stdout
     for name, method in METHODS.items():
         assert f"{name}: {method.summary}"[:60] in shown, name
-    for listed in (*SIX, "blur:1.5", "coarse:4", ".onnx", "package.module:factory", *SOURCES):
+    for listed in (*PAPER_MASKS, "blur:1.5", "coarse:4", ".onnx", "package.module:factory", *SOURCES):
         assert listed in shown, listed
     assert "Default: blind,refined,iterate,known." in shown
     assert "{" not in shown.split("Arguments")[1]  # every list is filled in

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from recollect import Images, mask, observe
 from recollect.degradation import (
     FILLS,
-    SIX,
+    PAPER_MASKS,
     AnyFill,
     Erasure,
     certain_ones_kept,
@@ -38,7 +38,7 @@ def test_the_threshold_leaves_the_least_spread_within_both_kinds(values: list[fl
 
 
 @pytest.mark.parametrize("kind", FILLS)
-@pytest.mark.parametrize("name", list(SIX))
+@pytest.mark.parametrize("name", list(PAPER_MASKS))
 def test_from_the_right_image_it_finds_the_mask_whatever_the_fill(name: str, kind: str) -> None:
     seen = observe(IMAGES, fill_erased(mask(name, IMAGES.shape), IMAGES, kind))
     nearly = IMAGES.pixels + 1e-4 * torch.randn(IMAGES.pixels.shape, generator=torch.Generator().manual_seed(1))

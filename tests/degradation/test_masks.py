@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from recollect import Erasure, InputError, mask
-from recollect.degradation import SIX, random_mask
+from recollect.degradation import PAPER_MASKS, random_mask
 
 SIZES = [32, 64]
 
@@ -19,8 +19,8 @@ def erased(name: str, h: int) -> np.ndarray:
 
 
 def test_the_six_are_numbered_as_in_the_paper() -> None:
-    assert list(SIX) == ["block", "half", "scatter", "frame", "stripes", "dust"]
-    assert all(named.name == name and named.summary.startswith("erases ") for name, named in SIX.items())
+    assert list(PAPER_MASKS) == ["block", "half", "scatter", "frame", "stripes", "dust"]
+    assert all(named.name == name and named.summary.startswith("erases ") for name, named in PAPER_MASKS.items())
 
 
 @pytest.mark.parametrize("h", SIZES)
@@ -54,7 +54,7 @@ def test_draws_are_fixed_and_different() -> None:
     assert {name: int(erased(name, 32).sum()) for name in known} == known
 
 
-@pytest.mark.parametrize("name", list(SIX))
+@pytest.mark.parametrize("name", list(PAPER_MASKS))
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 24, 40), (3, 33, 33)])
 def test_other_sizes_lose_some_and_keep_some(name: str, shape: tuple[int, int, int]) -> None:
     keep = mask(name, shape).keep

@@ -5,7 +5,7 @@ import torch
 
 from recollect import Blind, Images, Iterate, KnownMask, Score, Stop, mask, mask_agreement, observe
 from recollect.attractors import fixed_point_error, spectral_radius
-from recollect.degradation import SIX, all_erased, half_kept
+from recollect.degradation import PAPER_MASKS, all_erased, half_kept
 from tests.planted import Memorizer
 
 SHAPE = (3, 8, 8)
@@ -23,7 +23,7 @@ def test_a_stored_image_is_an_attracting_fixed_point() -> None:
 
 
 @pytest.mark.parametrize("start", [half_kept, all_erased])
-@pytest.mark.parametrize("name", list(SIX))
+@pytest.mark.parametrize("name", list(PAPER_MASKS))
 def test_blind_recovers_what_is_stored(name: str, start: object) -> None:
     seen = observe(STORED, mask(name, SHAPE))
     recovery = Blind(gamma=0.5, start=start)(MEMORIZER, seen.y)  # type: ignore[arg-type]
@@ -36,7 +36,7 @@ def test_blind_recovers_what_is_stored(name: str, start: object) -> None:
         assert agreement.erased_iou.min() > 0.95
 
 
-@pytest.mark.parametrize("name", list(SIX))
+@pytest.mark.parametrize("name", list(PAPER_MASKS))
 def test_blind_does_not_recover_what_is_not_stored(name: str) -> None:
     seen = observe(OTHERS, mask(name, SHAPE))
     assert Score.of(Blind()(MEMORIZER, seen.y).estimate, OTHERS.pixels).approximate.count == 0
@@ -49,7 +49,7 @@ def test_blind_recovers_through_noise() -> None:
 
 
 def test_the_known_mask_recovers_all() -> None:
-    for name in SIX:
+    for name in PAPER_MASKS:
         seen = observe(STORED, mask(name, SHAPE))
         recovery = KnownMask()(MEMORIZER, seen.y, seen.truth)
         assert Score.of(recovery.estimate, STORED.pixels).accurate.value == 1

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from recollect import Blind, Images, InputError, Iterate, KnownMask, Score, audit, load, mask, observe
-from recollect.degradation import FILLS, SIX, Blur, Erasure, fill_erased, half_kept
+from recollect.degradation import FILLS, PAPER_MASKS, Blur, Erasure, fill_erased, half_kept
 from recollect.methods import Refined
 from recollect.methods.refined import PRICE
 from recollect.recovery import Stop
@@ -36,7 +36,7 @@ def test_a_plausible_mask_is_the_same_in_all_channels_and_fits_best_of_those() -
     assert torch.equal(keep[:, 0].long(), costs.argmin(0))
 
 
-@pytest.mark.parametrize("name", list(SIX))
+@pytest.mark.parametrize("name", list(PAPER_MASKS))
 def test_it_recovers_what_blind_does_and_pastes_the_kept_values(name: str) -> None:
     seen = observe(STORED, mask(name, STORED.shape))
     blind, refined = Blind()(MEMORIZER, seen.y), Refined()(MEMORIZER, seen.y)

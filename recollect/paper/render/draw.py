@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.degradation import SIX
+from recollect.degradation import PAPER_MASKS
 from recollect.methods import METHODS
 from recollect.palette import PALETTE, assign_colours
 from recollect.paper.render.panels import Panel, Point
@@ -68,7 +68,7 @@ def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: 
     from matplotlib.figure import Figure
 
     rows = _without_empty_rows(rows)
-    has_masks = any(name in SIX for name in columns)
+    has_masks = any(name in PAPER_MASKS for name in columns)
     heights = [1.0] * len(rows)
     if has_masks:
         heights.insert(0, 0.55)
@@ -182,8 +182,8 @@ def _at_least(least: float, values: Iterable[float]) -> np.ndarray:
 
 
 def _draw_mask(ax: Axes, name: str) -> None:
-    _draw_picture(ax, np.where(SIX[name](32, 32), 255, 60))
-    ax.set_title(f"{list(SIX).index(name) + 1} {name}", fontsize=9)
+    _draw_picture(ax, np.where(PAPER_MASKS[name](32, 32), 255, 60))
+    ax.set_title(f"{list(PAPER_MASKS).index(name) + 1} {name}", fontsize=9)
 
 
 def _draw_picture(ax: Axes, picture: np.ndarray) -> None:
