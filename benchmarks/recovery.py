@@ -43,7 +43,7 @@ from recollect import Blind, Images, Recovery, Stop, mask, observe
 from recollect.auditing.model_facts import train_loss
 from recollect.devices.precision import check_device, evaluation_mode
 from recollect.engine import arithmetic_of, prepare
-from recollect.methods.blind import CALM, CALM_ROUNDS
+from recollect.methods.blind import CALM_ROUNDS, CONVERGED_MSE
 from recollect.records import provenance, write_json
 from recollect.recovery import Snapshot
 from recollect.scoring import ACCURATE, APPROXIMATE, mse
@@ -221,7 +221,7 @@ class Calm:
         self._before = y.clone()
 
     def __call__(self, shot: Snapshot) -> None:
-        close = (mse(shot.estimate, self._before[shot.index]).to(shot.round.device) < CALM) & (shot.round > 1)
+        close = (mse(shot.estimate, self._before[shot.index]).to(shot.round.device) < CONVERGED_MSE) & (shot.round > 1)
         self.rounds[shot.index] = torch.where(close, self.rounds[shot.index] + 1, 0)
         self._before[shot.index] = shot.estimate
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from recollect.errors import InputError
+from recollect.errors import InputError, first_line
 from recollect.limits import LISTING, MODEL_GROWTH, MODEL_LISTING, Limit
 from recollect.pickles import check_work
 
@@ -50,7 +50,7 @@ def _list_entries(file: _Listed, limit: Limit) -> zipfile.ZipFile:
     except InputError:
         raise
     except _BROKEN as error:
-        raise BrokenZip(_first_line(error)) from None
+        raise BrokenZip(first_line(error)) from None
 
 
 def read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -58,7 +58,7 @@ def read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         return archive.read(entry)
     except _BROKEN as error:
-        raise BrokenZip(_first_line(error)) from None
+        raise BrokenZip(first_line(error)) from None
 
 
 def unpacked_size(entries: Iterable[zipfile.ZipInfo]) -> int:
@@ -109,7 +109,3 @@ class Metered(io.RawIOBase):
         if self.left < 0:
             raise OverflowError
         return content
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -1,10 +1,13 @@
-"""The one exception for users, the one that a signal raises, and checks of numbers."""
+"""The one exception for users, the one that a signal raises, other libraries' errors, and checks of numbers."""
 
 from numbers import Integral, Real
 from typing import Any
 
+from recollect.visible import visible
+
 RAISED_BY_MODEL = "The model raised this error."  # a note on errors of the audited model
 INTERRUPTION = "interrupted; finished work is kept, and the same command resumes it."
+LONGEST_REASON = 300  # characters of another library's message that are repeated
 
 
 class InputError(ValueError):
@@ -19,6 +22,20 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, number: int = BY_KEYBOARD) -> None:
         super().__init__()
         self.number = number
+
+
+def first_line(error: BaseException) -> str:
+    """Take the first line of another library's message, control characters that a file put there written as escapes."""
+    return visible(_lines(error)[0])[:LONGEST_REASON]
+
+
+def last_line(error: BaseException) -> str:
+    """Take the last line of another library's message: in a traceback, the line that says what was wrong."""
+    return visible(_lines(error)[-1].strip())[:LONGEST_REASON]
+
+
+def _lines(error: BaseException) -> list[str]:
+    return str(error).strip().splitlines() or [type(error).__name__]
 
 
 def is_number(value: Any) -> bool:

@@ -31,7 +31,7 @@ JOINS = CHANGES_WEIGHTS | {
 }
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "errors": set(),
+    "errors": {"visible"},
     "version": set(),
     "image_values": set(),
     "devices": {"errors"},

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import recollect
 from recollect import Blind, Erasure, FullyConnected, Images, InputError, Iterate, Score, TiedTwoLayer, UNet
 from recollect.attractors import firmly_nonexpansive, fixed_point_error, proximal_test, spectral_radius
-from recollect.errors import is_number, is_whole
+from recollect.errors import first_line, is_number, is_whole, last_line
 from recollect.methods import Refined
 from recollect.models import open_model
 from tests.auditing.making import images
@@ -121,6 +121,13 @@ def test_what_is_a_number() -> None:
     assert not any(is_number(value) for value in (True, "1", None, 1j, torch.ones(1)))
     assert all(is_whole(value, 2) for value in (2, np.int64(2), 10**30))
     assert not any(is_whole(value, 2) for value in (1, 2.0, True, "2", None))
+
+
+def test_one_line_is_taken_of_another_library_and_no_control_character_reaches_the_terminal() -> None:
+    assert first_line(ValueError("a\x1b[31mb\nsecond")) == r"a\x1b[31mb"
+    assert last_line(ValueError("Traceback\n  why\x1b\n")) == r"why\x1b"
+    assert first_line(ValueError()) == last_line(ValueError("\n")) == "ValueError"
+    assert len(first_line(ValueError("x" * 1000))) == 300
 
 
 def test_what_is_not_refused() -> None:

@@ -14,7 +14,7 @@ from recollect.attractors import SpectralRadius, fixed_point_error, spectral_rad
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.store import Store
 from recollect.devices.precision import device_of
-from recollect.errors import InputError
+from recollect.errors import InputError, first_line
 from recollect.images import Images
 from recollect.records import Record
 from recollect.scoring import ACCURATE, Score
@@ -68,8 +68,7 @@ def _around(f: Any, image: torch.Tensor) -> Row:
     except InputError:
         raise
     except Exception as problem:  # a foreign model may have no derivatives, or refuse torch.func in its own way
-        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200]
-        raise InputError(f"The Jacobian of this model cannot be taken ({reason}).") from problem
+        raise InputError(f"The Jacobian of this model cannot be taken ({first_line(problem)}).") from problem
     return {
         "fixed_point_error": error,
         "spectral_radius": radius.value,

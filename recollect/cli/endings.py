@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import traceback
 
-from recollect.errors import INTERRUPTION, RAISED_BY_MODEL, InputError, Interrupted
+from recollect.errors import INTERRUPTION, RAISED_BY_MODEL, InputError, Interrupted, first_line
 
 UNFINISHED, USAGE_ERROR = 1, 2
 RESUMES = "Finished work is kept, and the same command resumes it."
@@ -23,13 +23,14 @@ def ending_of(error: BaseException) -> tuple[str, int]:
 
 
 def _of_machine_or_model(error: BaseException) -> str:
+    reason = first_line(error).rstrip(".")
     if isinstance(error, ImportError):  # a broken installation, or a limit of memory
-        return f"recollect: it cannot be loaded: {_first_line(error)}."
+        return f"recollect: it cannot be loaded: {reason}."
     if _is_out_of_memory(error):
-        return f"recollect: the memory does not suffice ({_first_line(error)}). {_LESS} {RESUMES}"
+        return f"recollect: the memory does not suffice ({reason}). {_LESS} {RESUMES}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"recollect: the disk is full ({_first_line(error)}). {RESUMES}"
-    named = f"{type(error).__name__}: {_first_line(error)}"
+        return f"recollect: the disk is full ({reason}). {RESUMES}"
+    named = f"{type(error).__name__}: {reason}"
     if RAISED_BY_MODEL in getattr(error, "__notes__", ()):
         return f"recollect: the model raised {named}. {RESUMES} {DETAILS}"
     return f"recollect: an error that should not happen, {named}. {RESUMES} {DETAILS}"
@@ -51,7 +52,3 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 _ALLOCATION_FAILED = ("can't allocate memory", "not enough memory", "bad_alloc", "can't start new thread")
 _LESS = "Give fewer or smaller images (?count=N, ?size=N), or a machine with more memory."
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300].rstrip(".")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.module_mode import eval_mode
-from recollect.errors import RAISED_BY_MODEL, InputError
+from recollect.errors import RAISED_BY_MODEL, InputError, first_line
 
 Precision = Literal["ieee", "tf32"]
 
@@ -128,7 +128,7 @@ def check_device(device: torch.device | str | None) -> None:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(f"The device {device} cannot be used: {str(error).splitlines()[0]}") from None
+        raise InputError(f"The device {device} cannot be used: {first_line(error)}") from None
 
 
 def choose_device(device: torch.device | str | None) -> torch.device:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.diffusion.card import Card
 from recollect.diffusion.preconditioning import Direct, Preconditioning, VariancePreserving, alphas
-from recollect.errors import InputError, is_number
+from recollect.errors import InputError, first_line, is_number
 
 Predict = Callable[[Any, Tensor, Tensor], Tensor]
 TIME_STEPS = 1000  # into which noise levels are divided for models that have no time steps
@@ -140,7 +140,7 @@ class Denoiser(nn.Module):
         except InputError:
             raise
         except Exception as error:  # a foreign model may raise anything
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+            reason = first_line(error).rstrip(".")
             raise InputError(f"The denoiser {self.name} cannot be called as f(x, sigma): {reason}.") from None
         self._check_output(out, grey)
 

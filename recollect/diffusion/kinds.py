@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect.diffusion.library import diffusers
 from recollect.diffusion.preconditioning import EDM, Preconditioning, RectifiedFlow, VariancePreserving
-from recollect.errors import is_whole
+from recollect.errors import first_line, is_whole
 
 Config = Mapping[str, Any]
 VARIANCE_PRESERVING = (  # whose betas mean the same
@@ -90,7 +90,7 @@ def _variance_preserving(scheduler: Config, network: Config) -> VariancePreservi
     try:
         alphas_cumprod = library.DDPMScheduler.from_config(dict(scheduler)).alphas_cumprod.double().tolist()
     except Exception as error:  # settings of any kind are refused in as many ways
-        raise Unusable(f"its noise schedule cannot be read ({(str(error).splitlines() or [''])[0][:200]})") from None
+        raise Unusable(f"its noise schedule cannot be read ({first_line(error)})") from None
     whole_steps = network.get("time_embedding_type", "positional") == "learned"
     return VariancePreserving(tuple(alphas_cumprod), prediction, whole_steps)
 

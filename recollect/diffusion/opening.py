@@ -16,7 +16,7 @@ from recollect.diffusion.kinds import Unusable, check_network, check_pipeline, i
 from recollect.diffusion.library import diffusers
 from recollect.diffusion.own import FILE, open_own
 from recollect.diffusion.prior_files import check_plain, check_sizes
-from recollect.errors import InputError, is_whole
+from recollect.errors import InputError, first_line, is_whole
 from recollect.names import printable
 from recollect.records import read_json
 
@@ -132,7 +132,7 @@ def _load_network(folder: Path) -> Any:
                 use_safetensors=use_safetensors,
             )  # fmt: skip
     except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+        reason = first_line(error).rstrip(".")
         raise InputError(f"The network of the diffusion model in {folder} cannot be opened: {reason}.") from None
     if missing := sorted(loaded["missing_keys"])[:3]:
         raise Unusable(f"weights are missing ({', '.join(missing)})")

@@ -9,7 +9,7 @@ from recollect.diffusion.card import Card
 from recollect.diffusion.denoiser import Denoiser
 from recollect.diffusion.networks import DenoisingNetwork, build, describe
 from recollect.diffusion.preconditioning import EDM
-from recollect.errors import InputError
+from recollect.errors import InputError, last_line
 
 FILE, FORMAT = "denoiser.safetensors", "recollect-denoiser-1"
 
@@ -28,8 +28,9 @@ def open_own(folder: Path, name: str) -> Denoiser:
     try:
         network.load_state_dict(tensors, assign=True)
     except RuntimeError as error:
-        reason = str(error).splitlines()[-1].strip()
-        raise InputError(f"The weights in {folder / FILE} do not fit the network it describes: {reason}") from None
+        raise InputError(
+            f"The weights in {folder / FILE} do not fit the network it describes: {last_line(error)}"
+        ) from None
     denoiser = Denoiser(network, EDM(), network.shape, name, Card.read(folder)).float()
     denoiser.check()
     return denoiser

@@ -8,7 +8,7 @@ from typing import Any
 
 from recollect.archives import check_safetensors, check_torch_archive
 from recollect.devices.outline import outline_within
-from recollect.errors import InputError, is_number
+from recollect.errors import InputError, first_line, is_number
 from recollect.limits import PRIOR_SIDE
 from recollect.records import read_json
 
@@ -61,7 +61,7 @@ def _check_network(folder: Path, kind: Any) -> None:
     try:
         outline = outline_within(MOST_TENSORS, stored, partial(kind.from_config, settings))
     except Exception as error:  # settings can be wrong in a dozen ways
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+        reason = first_line(error).rstrip(".")
         raise InputError(f"The unet of the diffusion prior in {folder} cannot be opened: {reason}.") from None
     if outline is None:
         raise InputError(f"The network of the diffusion prior in {folder} has far more weights than its files hold.")

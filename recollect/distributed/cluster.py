@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.distributed.worker_pool import WorkerPool
-from recollect.errors import InputError, Interrupted
+from recollect.errors import InputError, Interrupted, first_line
 
 ANSWER_SECONDS = 10.0  # in which a server has to answer
 SETTINGS_FRAME = 4  # a type of HTTP/2 frame
@@ -90,7 +90,7 @@ def _connect(ray: Any, address: str) -> None:
             warnings.filterwarnings("ignore", "Ray Client connection timed out")  # the error below says it
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **fresh)
     except Exception as error:  # where a cluster does not start in time, Ray raises this very class
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         token = "; where the cluster asks for a token, RAY_AUTH_TOKEN must be set here too" if ":" in address else ""
         raise InputError(f"No Ray cluster can be reached at {address}: {reason}{token}.") from None
 

@@ -11,7 +11,7 @@ import torch
 
 from recollect.distributed.jobs import Budget, Folder, Job, Log, Shared, Task
 from recollect.distributed.worker import Files, Worker
-from recollect.errors import InputError
+from recollect.errors import InputError, last_line
 from recollect.version import __version__
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class WorkerPool:
         try:
             self.ray.get(reference)
         except exceptions.RayError as error:  # Ray restarts workers that were lost, so this one can never start
-            raise InputError(f"A worker could not start on this Ray cluster: {_last_line(error)}") from None
+            raise InputError(f"A worker could not start on this Ray cluster: {last_line(error)}") from None
         self.release(worker)
 
     def _sendable(self, given: Any) -> Any:
@@ -123,11 +123,6 @@ class WorkerPool:
 
 def _fitting(machine: dict[str, float], needs: dict[str, float]) -> int:
     return min(int(machine.get(name, 0) / need + ROUNDING) for name, need in needs.items() if need)
-
-
-def _last_line(error: Exception) -> str:
-    """Return the line of a traceback that says what was wrong."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
 
 
 class _Run:

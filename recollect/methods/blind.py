@@ -16,7 +16,7 @@ from recollect.methods.admm import check_admm, solve
 from recollect.methods.base import Method
 from recollect.recovery import Stop
 
-CALM = 1e-9  # successive estimates closer than this (MSE) ...
+CONVERGED_MSE = 1e-9  # successive estimates closer than this (MSE) ...
 CALM_ROUNDS = 3  # ... this many times running: the paper's stopping rule
 
 
@@ -25,7 +25,7 @@ class BlindBatch(Active):
     """The degradation estimate is all that rounds carry over; the rest decides when to stop."""
 
     y: Tensor
-    calm: Tensor  # rounds running with a change below CALM
+    calm: Tensor  # rounds running with a change below CONVERGED_MSE
     seen: Tensor  # fingerprints of all earlier degradation estimates
     limit: Tensor  # rounds, of each image
 
@@ -80,7 +80,7 @@ class Blind(Method):
         x = torch.where(per_image(finite, x), x, batch.estimate)
         theta = theta.refit(x, y)
         change = mean_square(x - batch.estimate)
-        calm = torch.where((change < CALM) & (batch.rounds > 0), batch.calm + 1, 0)
+        calm = torch.where((change < CONVERGED_MSE) & (batch.rounds > 0), batch.calm + 1, 0)
         batch = replace(
             batch, estimate=x, degradation=theta, rounds=batch.rounds + 1, steps=batch.steps + self.steps, calm=calm
         )

@@ -11,12 +11,12 @@ from recollect.degradation import Degradation
 from recollect.devices.transfers import to_device
 from recollect.engine import Active, Runtime, run
 from recollect.image_values import all_finite, mean_square, per_image
+from recollect.methods.blind import CONVERGED_MSE
 from recollect.recovery import Recovery, Stop
 
 CHECK_EVERY = 10  # steps, after which images at rest leave
 REFIT_EVERY = 5  # steps, where the degradation is refitted
 REST = 1e-12  # |xi - v|^2 over the image's values; float32 leaves about 1e-14
-CALM = 1e-9  # an image whose estimate changed by less (MSE) between checks has converged, as in the paper
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def _refitted(batch: PolishBatch) -> PolishBatch:
 
 def _stopped(batch: PolishBatch, before: Tensor, rest: float) -> PolishBatch:
     """Stop images at rest, and those at their limit; the latter have converged if they no longer change."""
-    calm = batch.settled & (mean_square(batch.estimate - before) < CALM)
+    calm = batch.settled & (mean_square(batch.estimate - before) < CONVERGED_MSE)
     at_limit = torch.where(calm, Stop.CONVERGED, Stop.DONE)
     stop = torch.where(batch.steps < batch.limit, batch.stop, at_limit)
     at_rest = batch.settled & (mean_square(batch.estimate - batch.v) < rest)

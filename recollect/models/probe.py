@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from recollect.devices.precision import evaluation_mode, weights_of
-from recollect.errors import InputError
+from recollect.errors import InputError, first_line
 from recollect.images import Images
 from recollect.models.adapt import Adaptation, Adapted, Part
 from recollect.models.batch_check import batch_influence
 from recollect.models.outputs import pick_output
 from recollect.models.range_check import check_range, reconstruction_error
-from recollect.models.wording import first_line, option, size
+from recollect.models.wording import option, size
 
 COUNT = 16  # images tried; enough to tell ranges apart
 

@@ -13,10 +13,3 @@ def option(name: str, value: object) -> str:
 
 def size(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape)) or "scalar"
-
-
-def first_line(error: BaseException) -> str:
-    """Take the first line of another library's message, without control characters that a file put there."""
-    text = str(error).strip()
-    line = text.splitlines()[0] if text else type(error).__name__
-    return "".join(character if character.isprintable() else "?" for character in line)[:300]

@@ -1,4 +1,4 @@
-from recollect.models.wording import first_line, option, size
+from recollect.models.wording import option, size
 
 
 def test_an_option_is_written_as_in_python_and_as_on_the_command_line() -> None:
@@ -9,9 +9,3 @@ def test_an_option_is_written_as_in_python_and_as_on_the_command_line() -> None:
 def test_sizes_have_a_cross_between_numbers() -> None:
     assert size((3, 8, 8)) == "3x8x8"
     assert size(()) == "scalar"
-
-
-def test_control_characters_of_a_file_do_not_reach_the_terminal() -> None:
-    assert first_line(ValueError("a\x1b[31mb\nsecond")) == "a?[31mb"
-    assert first_line(ValueError()) == "ValueError"
-    assert len(first_line(ValueError("x" * 1000))) == 300

@@ -16,12 +16,11 @@ from torch import Tensor, nn
 
 from recollect.archives import check_torch_archive
 from recollect.devices.precision import choose_device
-from recollect.errors import InputError
+from recollect.errors import InputError, first_line
 from recollect.limits import MODEL_PROGRAM
 from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.refusals import Refused, unsafe_program
 from recollect.models.safety.exported_checks import checked
-from recollect.models.wording import first_line
 
 PROGRAM = "models/model.json"
 INPUTS = "data/sample_inputs/model.pt"  # pickled; a model runs without its sample

@@ -17,10 +17,9 @@ from typing import Any
 from torch import nn
 
 from recollect.devices.precision import choose_device
-from recollect.errors import InputError
+from recollect.errors import InputError, first_line
 from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.formats.weights import load_weights
-from recollect.models.wording import first_line
 
 _FACTORY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 

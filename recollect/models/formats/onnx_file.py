@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.precision import choose_device
-from recollect.errors import InputError
+from recollect.errors import InputError, first_line
 from recollect.models.formats.base import ModelFormat
-from recollect.models.wording import first_line
 
 KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 

@@ -20,12 +20,11 @@ import torch
 from torch import nn
 
 from recollect.devices.precision import choose_device
-from recollect.errors import InputError
+from recollect.errors import InputError, first_line
 from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.refusals import Refused, unsafe_program
 from recollect.models.safety.operators import PRIMITIVES, SCRIPT_OPERATORS, STRUCTURE
 from recollect.models.safety.torchscript_archive import clean_copy
-from recollect.models.wording import first_line
 
 WAY_ROUND = "Export the model again without it, or build it from your own code with package.module:factory."
 

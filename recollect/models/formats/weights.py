@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from recollect.archives import check_torch_archive
-from recollect.errors import InputError
+from recollect.errors import InputError, first_line
 from recollect.models.formats.base import ModelFormat, ModelReference, find_format
 from recollect.models.refusals import needs_pickle, weights_alone
-from recollect.models.wording import first_line, option
+from recollect.models.wording import option
 
 # What a state dict of tensors needs, and no more. It is read before torch sees the file, so it also holds where
 # the process has widened torch's own list with add_safe_globals.
