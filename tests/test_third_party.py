@@ -22,7 +22,7 @@ FILES = {
             name = "one-pass"
             label = "one pass of the model"
             summary = "takes what the model returns for the damaged image"
-            leads = 9
+            headline_rank = 9
 
             def step(self, f, batch):
                 done = torch.full_like(batch.stop, Stop.DONE)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from recollect.auditing.method_setup import has_setting
 from recollect.auditing.noise_levels import LEVELS, memory_by_noise_level
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.store import Store
@@ -51,7 +52,7 @@ def bounded(methods: Mapping[str, Any], f: Any) -> dict[str, Any]:
 
 
 def _bounded(method: Any) -> Any:
-    in_rounds = hasattr(method, "gamma") and hasattr(method, "limit")
+    in_rounds = has_setting(method, "gamma") and has_setting(method, "limit")
     return replace(method, limit=min(method.limit, MOST_ROUNDS)) if in_rounds else method
 
 
@@ -74,11 +75,11 @@ def chart_noise_levels(
     """Measure a few images of each set at every noise level, with the gamma of the methods; null for other models."""
     if not isinstance(f, DenoiserAt):
         return {"noise_levels": None}
-    gamma = next((float(method.gamma) for method in methods.values() if hasattr(method, "gamma")), Blind.gamma)
+    gamma = next((float(method.gamma) for method in methods.values() if has_setting(method, "gamma")), Blind.gamma)
     progress("measuring where memory sits", 1, 1)  # the cells are done
-    few = {name: images[images.spread(min(CHARTED, len(images)))] for name, images in sets.items()}
-    identity = {"denoiser": f.denoiser.hash, "gamma": gamma, "seed": seed, **{k: v.hash for k, v in few.items()}}
-    rows = store.once("noise-levels", identity, partial(_rows, f.denoiser, few, gamma, seed))
+    charted = {name: images[images.spread(min(CHARTED, len(images)))] for name, images in sets.items()}
+    identity = {"denoiser": f.denoiser.hash, "gamma": gamma, "seed": seed, **{k: v.hash for k, v in charted.items()}}
+    rows = store.once("noise-levels", identity, partial(_rows, f.denoiser, charted, gamma, seed))
     return {"noise_levels": rows["levels"]}
 
 

@@ -10,7 +10,7 @@ from recollect.auditing.diffusion_model import noise_level_facts
 from recollect.auditing.generic_baseline import prior_facts
 from recollect.auditing.inputs import Inputs
 from recollect.auditing.method_facts import method_facts
-from recollect.auditing.method_setup import names_where
+from recollect.auditing.method_setup import names_with
 from recollect.auditing.model_facts import damage_moved, describe_format, describe_model
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.scope import scope_facts
@@ -75,7 +75,7 @@ def _settings(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
         "seed": request.seed,
         "pictures": request.pictures,
         "methods": plain(inputs.methods),
-        "without_model": names_where(inputs.methods, "sees_model", False),
+        "without_model": names_with(inputs.methods, "sees_model", False),
         "masks": {damaged.mask: str(damaged.truth) for damaged in inputs.damaged_sets if damaged.set == "train"},
         "thresholds": THRESHOLDS,
         "gamma_and_start": "given, or the paper's",

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from recollect.auditing.method_setup import names_where, unbuilt
+from recollect.auditing.method_setup import has_setting, names_with, unbuilt
 from recollect.diffusion import Denoiser, bundled, open_denoiser
 from recollect.errors import InputError
 from recollect.images import Images
@@ -39,12 +39,12 @@ def prior_facts(methods: Mapping[str, Any], sets: Mapping[str, Images]) -> dict[
     if not by_prior:
         return None
     prior = methods[by_prior[0]].prior
-    beside = [name for name in names_where(methods, "sees_model", False) if name not in by_prior]
+    beside = [name for name in names_with(methods, "sees_model", False) if name not in by_prior]
     return {**_described(prior, sets), "methods": by_prior, "beside": beside}
 
 
 def _by_prior(methods: Mapping[str, Any]) -> list[str]:
-    return [name for name in names_where(methods, "sees_model", False) if hasattr(methods[name], "prior")]
+    return [name for name in names_with(methods, "sees_model", False) if has_setting(methods[name], "prior")]
 
 
 def _described(prior: Any, sets: Mapping[str, Images]) -> dict[str, Any]:

@@ -61,26 +61,26 @@ def find(statistics: Statistics, threshold: Threshold) -> Finding:
     )  # fmt: skip
 
 
-def headline(finding: Finding, *, sees_model: bool = True, knowledge: str = "") -> str:
+def headline(finding: Finding, *, sees_model: bool = True, subject: str = "") -> str:
     """Say how many training images the model reproduces, and how many of the images that it never saw.
 
-    `sees_model` and `knowledge` are what the method says of itself where no attack was run.
+    `sees_model` and `subject` are what the method says of itself where no attack was run.
     """
     roughly = "" if finding.threshold == EXACT else " approximately"
     what = f"{_of(finding.train)} training images{roughly} (95% interval {percent_range(finding.train)})"
-    who = knowledge[:1].upper() + knowledge[1:]
+    who = subject[:1].upper() + subject[1:]
     recovered = f"This model reproduces {what}."
     if not sees_model:
         recovered = f"{who} restores {what} without this model."
-    elif knowledge:
+    elif subject:
         recovered = f"{who} recovers {what} from this model."
     if finding.control is None:
         return f"{recovered} No unseen images were given to compare with."
     unseen = f"Of {finding.control.total} images it never saw: {finding.control.count}."
-    return " ".join([recovered, unseen, *_handed_out(finding.returned["control"])])
+    return " ".join([recovered, unseen, *_returned_sentence(finding.returned["control"])])
 
 
-def _handed_out(returned: Returned) -> Iterator[str]:
+def _returned_sentence(returned: Returned) -> Iterator[str]:
     """Say how many training images came out of images that have nothing to do with them."""
     if returned.different:
         yield (

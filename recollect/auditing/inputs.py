@@ -10,7 +10,7 @@ from recollect.auditing import tuning
 from recollect.auditing.damaged_sets import DamagedSet, damage, leave_out, load_sets
 from recollect.auditing.diffusion_model import as_autoencoder, at_noise_level, bounded
 from recollect.auditing.generic_baseline import check_one_prior, prior_for
-from recollect.auditing.method_setup import are_built, build, names_where, unbuilt, with_companions
+from recollect.auditing.method_setup import are_built, build, names_with, unbuilt, with_companions
 from recollect.auditing.model_identity import ModelIdentity, identify, weights_hash
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
@@ -115,7 +115,7 @@ def _check_independence(probe: Probe) -> None:
 def _check_damage(methods: Mapping[str, Any], damaged_sets: Sequence[DamagedSet]) -> None:
     other = next((damaged.mask for damaged in damaged_sets if not isinstance(damaged.truth, Erasure)), None)
     if other:
-        for name in names_where(methods, "only_erasures"):
+        for name in names_with(methods, "only_erasures"):
             raise InputError(f"{name} restores erased pixels and cannot undo {other}; leave one of the two out.")
 
 

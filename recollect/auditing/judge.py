@@ -1,4 +1,4 @@
-"""Judge an audit from its records: the checks, the method that leads, and the headline."""
+"""Judge an audit from its records: the checks, the strongest method, and the headline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.auditing.checks import Check
 from recollect.auditing.doubts import find_doubts
 from recollect.auditing.headline import Finding, attribution, find, headline
 from recollect.auditing.inputs import Inputs
-from recollect.auditing.method_setup import attacks, counted_methods, names_where, trait
+from recollect.auditing.method_setup import attacks, class_value, counted_methods, names_with
 from recollect.auditing.stability import Stability
 from recollect.auditing.statistics import Statistics
 from recollect.auditing.thresholds import Threshold, supported_by
@@ -43,7 +43,7 @@ def judge(
     """Draw conclusions from records; nothing is measured here."""
     threshold = supported_by(facts["model"]["train_loss"])
     statistics, settings = statistics_of(inputs.methods, records, threshold), facts["settings"]
-    method, finding = inputs.methods[statistics.main_method], find(statistics, threshold)
+    finding = find(statistics, threshold)
     rows, stability = _attractors(inputs, records, attraction), Stability.of(facts["stability"], threshold.mse)
     findings = [*_model_checks(facts["model"], inputs), *_image_checks(inputs), *_record_checks(inputs, facts, records)]
     findings.append(checks.check_stability(stability))
@@ -54,13 +54,19 @@ def judge(
     return Judgement(
         main_method=statistics.main_method,
         counted=statistics.counted,
-        headline=headline(finding, sees_model=trait(method, "sees_model"), knowledge=trait(method, "knowledge")),
+        headline=_headline(finding, inputs.methods[statistics.main_method]),
         finding=finding,
         canaries=_canaries(inputs, statistics, threshold),
         verdict=_verdict(gate, inputs, facts, statistics) if gate else None,
         attribution=attribution(statistics, facts["prior"], settings["without_model"], settings["noise_std"]),
         checks=findings,
         attractors=rows,
+    )
+
+
+def _headline(finding: Finding, method: Any) -> str:
+    return headline(
+        finding, sees_model=class_value(method, "sees_model"), subject=class_value(method, "headline_subject")
     )
 
 
@@ -83,7 +89,7 @@ def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: S
     rates = {name: statistics.any_attack(name).rate(gate.threshold.mse) for name in statistics.sets}
     doubts = find_doubts(
         facts["model"], _attacked(inputs, statistics.records), gate.threshold, has_control=statistics.has_control,
-        stop_at_limit=names_where(inputs.methods, "stops_at_limit"),
+        stop_at_limit=names_with(inputs.methods, "stops_at_limit"),
         stability=Stability.of(facts["stability"], gate.threshold.mse),
     )  # fmt: skip
     return decide(gate, rates["train"], rates.get("control"), list(doubts))
@@ -118,12 +124,12 @@ def _image_checks(inputs: Inputs) -> Iterator[Check]:
 
 def _record_checks(inputs: Inputs, facts: Mapping[str, Any], records: list[Record]) -> Iterator[Check]:
     methods = inputs.methods
-    rules = names_where(methods, "only_black")
-    beside = [n for rule in rules for n in names_where(methods, "companion", trait(methods[rule], "name"))]
+    rules = names_with(methods, "needs_black_fill")
+    beside = [n for rule in rules for n in names_with(methods, "companion", class_value(methods[rule], "name"))]
     under_black = [record for record in records if record.cell["mask"] in inputs.black_masks]
     if guess := checks.check_zero_rule(under_black, rules, beside):
         yield guess
-    yield checks.check_stops(records, names_where(methods, "stops_at_limit"))
+    yield checks.check_stops(records, names_with(methods, "stops_at_limit"))
     yield checks.check_rounding(records, facts["model"]["rounding"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeGuard
 
 from recollect.degradation import Degradation, Erasure
@@ -13,30 +13,35 @@ from recollect.records import plain
 TUNED = ("gamma", "start")  # settings that an audit may have to search for
 
 
-def trait(method: Any, name: str) -> Any:
-    """Read what a method says of itself; an object that is no `Method` may leave it unsaid."""
+def class_value(method: Any, name: str) -> Any:
+    """Read what a method says of itself in a class variable; an object that is no `Method` may leave it unsaid."""
     return getattr(method, name, getattr(Method, name))
 
 
+def has_setting(method: Any, setting: str) -> bool:
+    """Return whether a built method has a setting of an audit as a field."""
+    return is_dataclass(method) and setting in {field.name for field in fields(method)}
+
+
 def unbuilt(method: Any) -> TypeGuard[type[Method]]:
-    """Whether a method is a class that still needs settings."""
+    """Return whether a method is a class that still needs settings."""
     return isinstance(method, type)
 
 
 def with_companions(methods: Mapping[str, Any], *, black: bool) -> dict[str, Any]:
     """Add the baselines that methods name as their companions, each after its method."""
-    asked = set(methods) | {trait(method, "name") for method in methods.values()}
+    asked = set(methods) | {class_value(method, "name") for method in methods.values()}
     chosen: dict[str, Any] = {}
     for name, method in methods.items():
         chosen[name] = method
-        companion = trait(method, "companion")
+        companion = class_value(method, "companion")
         if companion and companion not in asked and _comes_along(METHODS[companion], method, black):
             chosen[companion] = METHODS[companion]
     return chosen
 
 
 def _comes_along(companion: type[Method], method: Any, black: bool) -> bool:
-    if companion.only_black and not black:
+    if companion.needs_black_fill and not black:
         return False
     # An object has settings of its own: no search is made for the sake of its companion.
     return unbuilt(method) or not any(companion.takes(setting) for setting in TUNED)
@@ -55,40 +60,41 @@ def _can_build(method: Any, settings: Mapping[str, Any]) -> bool:
 
 
 def are_built(methods: Mapping[str, Any]) -> bool:
-    """Whether every method has its settings."""
+    """Return whether every method has its settings."""
     return not any(unbuilt(method) for method in methods.values())
 
 
 def method_for(method: Any, truth: Degradation) -> Any:
     """Start a method in the family of the damage: an attacker sees whether an image is blurred or has erased pixels."""
-    if isinstance(truth, Erasure) or not hasattr(method, "start"):
+    if isinstance(truth, Erasure) or not has_setting(method, "start"):
         return method
     return replace(method, start=type(truth).first_guess)
 
 
 def method_identity(method: Any) -> dict[str, Any]:
-    """All that decides what a method computes, as plain values."""
+    """Give all that decides what a method computes, as plain values."""
     hyperparameters = plain(method) if is_dataclass(method) else {"repr": repr(method)}
     return {"kind": getattr(method, "kind", type(method).__name__), **hyperparameters}
 
 
-def names_where(methods: Mapping[str, Any], name: str, value: Any = True) -> list[str]:
-    """The names of the methods that say this of themselves."""
-    return [called for called, method in methods.items() if trait(method, name) == value]
+def names_with(methods: Mapping[str, Any], name: str, value: Any = True) -> list[str]:
+    """List the methods that say this of themselves."""
+    return [called for called, method in methods.items() if class_value(method, name) == value]
 
 
 def attacks(methods: Mapping[str, Any]) -> list[str]:
-    """The names of the attacks: methods that use the model and are not told the mask, strongest first by reputation."""
-    told = names_where(methods, "knows_truth")
-    unaided = [name for name in names_where(methods, "sees_model") if name not in told]
-    return sorted(unaided, key=lambda name: -trait(methods[name], "leads"))
+    """List the attacks, which use the model and do not know the mask, in the order of their `headline_rank`."""
+    knowing = names_with(methods, "knows_truth")
+    unaided = [name for name in names_with(methods, "sees_model") if name not in knowing]
+    return sorted(unaided, key=lambda name: -class_value(methods[name], "headline_rank"))
 
 
 def counted_methods(methods: Mapping[str, Any]) -> list[str]:
-    """The methods that the headline counts: every attack; without one, the method that leads, else the first."""
-    return attacks(methods) or [max(methods, key=lambda name: trait(methods[name], "leads"))]
+    """List the methods that the headline counts: every attack; without one, the method of the highest rank."""
+    return attacks(methods) or [max(methods, key=lambda name: class_value(methods[name], "headline_rank"))]
 
 
 def most_passes(method: Any) -> int:
-    """Compute the most passes of one image that a method makes: its limit of rounds times the steps of a round."""
-    return max(1, int(getattr(method, "limit", 1)) * int(getattr(method, "steps", 1)))
+    """Return the most passes of one image through the model; a method without rounds or steps has one of these."""
+    limit, steps = int(getattr(method, "limit", 1)), int(getattr(method, "steps", 1))
+    return max(1, int(class_value(method, "most_passes")(limit, steps)))

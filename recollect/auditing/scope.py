@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recollect.auditing.inputs import Inputs
-from recollect.auditing.method_setup import attacks, trait
+from recollect.auditing.method_setup import attacks, class_value
 from recollect.methods import METHODS
 
 FACTS = ("summary", "knows_truth", "sees_model")
@@ -14,11 +14,11 @@ FACTS = ("summary", "knows_truth", "sees_model")
 
 def scope_facts(inputs: Inputs, *, noise_std: float) -> dict[str, Any]:
     """Describe the attacker, and every registered method that this audit leaves out."""
-    run = {trait(method, "name") for method in inputs.methods.values()}
+    run = {class_value(method, "name") for method in inputs.methods.values()}
     left_out = {name: method for name, method in METHODS.items() if name not in run}
     return {
         "attacker": list(_attacker(inputs, noise_std)),
-        "not_run": {name: {fact: trait(method, fact) for fact in FACTS} for name, method in left_out.items()},
+        "not_run": {name: {fact: class_value(method, fact) for fact in FACTS} for name, method in left_out.items()},
     }
 
 

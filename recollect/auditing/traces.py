@@ -14,7 +14,7 @@ from torch import Tensor
 
 from recollect.auditing.damaged_sets import DamagedSet
 from recollect.auditing.measure import Conditions
-from recollect.auditing.method_setup import method_for, names_where
+from recollect.auditing.method_setup import method_for, names_with
 from recollect.auditing.pictures import as_colour, as_grey
 from recollect.degradation import Erasure, Observation, observe
 from recollect.images import Images
@@ -91,7 +91,7 @@ def trace_audit(
     """Trace a few training images under one mask by the methods that work in rounds; gives the mask and the rounds."""
     train = [damaged for damaged in damaged_sets if damaged.set == "train"]
     chosen = next((damaged for damaged in train if damaged.mask == PREFERRED_MASK), train[0])
-    in_rounds = {name: method_for(methods[name], chosen.truth) for name in names_where(methods, "in_rounds")}
+    in_rounds = {name: method_for(methods[name], chosen.truth) for name in names_with(methods, "in_rounds")}
     if not in_rounds:
         return None, {}
     few = chosen.images[:IMAGES]

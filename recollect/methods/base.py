@@ -33,23 +33,28 @@ class Method:
     by_default: ClassVar[bool] = False  # an audit runs it unless asked otherwise
     companion: ClassVar[str] = ""  # the baseline that an audit runs beside it
     only_erasures: ClassVar[bool] = False  # it undoes erased pixels and no other damage
-    only_black: ClassVar[bool] = False  # it makes sense only where erased pixels are zero
+    needs_black_fill: ClassVar[bool] = False  # it works only where erased pixels are zero
     stops_at_limit: ClassVar[bool] = False  # reaching the limit of steps is its normal end
-    leads: ClassVar[int] = 0  # the headline speaks of the method with the highest number
-    knowledge: ClassVar[str] = ""  # the headline says what it is and knows, where it is no plain attack
-    preset_of: ClassVar[str] = ""  # the class that records name, where this one only has other defaults
+    headline_rank: ClassVar[int] = 0  # of equally strong attacks, the headline names the one with the highest
+    headline_subject: ClassVar[str] = ""  # how the headline calls a method that is no plain attack
+    recorded_as: ClassVar[str] = ""  # the class that records name, where this one only has other defaults
     colour: ClassVar[str | None] = None  # of recollect.palette; None takes one that is free
     order: ClassVar[int] = 100  # position in help and legends
 
     @property
     def kind(self) -> str:
         """The name of the class in records: with the fields, all that decides what the method computes."""
-        return self.preset_of or type(self).__name__
+        return self.recorded_as or type(self).__name__
 
     @classmethod
     def takes(cls, setting: str) -> bool:
-        """Whether a setting of an audit is a field of this method."""
+        """Return whether a setting of an audit is a field of this method."""
         return setting in {field.name for field in fields(cls)}  # type: ignore[arg-type]  # every method is a dataclass
+
+    @staticmethod
+    def most_passes(limit: int, steps: int) -> int:
+        """Return the most passes of one image through the network, with a limit of rounds and the steps of a round."""
+        return limit * steps
 
     def check_shape(self, channels: int, height: int, width: int) -> None:
         """Refuse images that the method cannot restore; by default it takes any."""

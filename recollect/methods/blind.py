@@ -45,7 +45,7 @@ class Blind(Method):
     in_rounds: ClassVar[bool] = True
     by_default: ClassVar[bool] = True
     companion: ClassVar[str] = "zero-rule"
-    leads: ClassVar[int] = 2
+    headline_rank: ClassVar[int] = 2
     colour: ClassVar[str | None] = "blue"
     order: ClassVar[int] = 1
 

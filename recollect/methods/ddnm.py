@@ -110,7 +110,9 @@ class DDNM(Method):
     sees_model: ClassVar[bool] = False
     companion: ClassVar[str] = "biharmonic"
     only_erasures: ClassVar[bool] = True
-    knowledge: ClassVar[str] = "a general diffusion model that never saw this one and knows which pixels were erased"
+    headline_subject: ClassVar[str] = (
+        "a general diffusion model that never saw this one and knows which pixels were erased"
+    )
     colour: ClassVar[str | None] = "pink"
     order: ClassVar[int] = 7
 

@@ -32,7 +32,7 @@ class Iterate(Method):
     in_rounds: ClassVar[bool] = True
     by_default: ClassVar[bool] = True
     stops_at_limit: ClassVar[bool] = True
-    leads: ClassVar[int] = 1
+    headline_rank: ClassVar[int] = 1
     colour: ClassVar[str | None] = "green"
     order: ClassVar[int] = 3
 

@@ -27,7 +27,7 @@ class KnownMask(Method):
     label: ClassVar[str] = "known (mask given)"
     knows_truth: ClassVar[bool] = True
     by_default: ClassVar[bool] = True
-    knowledge: ClassVar[str] = "a method that knows which pixels were erased"
+    headline_subject: ClassVar[str] = "a method that knows which pixels were erased"
     colour: ClassVar[str | None] = "grey"
     order: ClassVar[int] = 4
 
@@ -60,6 +60,6 @@ class KnownMaskLong(KnownMask):
     summary: ClassVar[str] = "known with 400 steps in place of 40"
     label: ClassVar[str] = "known, 400 steps"
     by_default: ClassVar[bool] = False
-    preset_of: ClassVar[str] = "KnownMask"
+    recorded_as: ClassVar[str] = "KnownMask"
     colour: ClassVar[str | None] = "violet"
     order: ClassVar[int] = 5

@@ -1,4 +1,4 @@
-"""Beyond the paper: the strongest attack that is not told the mask, at a bounded cost."""
+"""Beyond the paper: the strongest attack that does not know the mask, at a bounded cost."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from recollect.methods.polish import CHECK_EVERY, polish
 from recollect.per_image import PerImage
 from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
-PRICE = 3  # applications of f to an image, at most, as a multiple of what blind takes for it; iterate's come on top
-JUDGING = 1  # application of f to an answer, which shows how well the model explains it
+BUDGET_FACTOR = 3  # applications of f, at most, as a multiple of what blind takes for an image; iterate's come on top
+PASSES_TO_JUDGE = 1  # of f to an answer, which shows how well the model explains it
 NEGLIGIBLE = 1e-7  # squared error that is as good as none: that of an accurate recovery
 ENOUGH = 0.15  # share of the pixels of y that no wrong fixed point explains by chance
 FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
-SHORTEST = 20  # steps of a search that are worth it
-SETTLING = 20  # applications of f that free an answer from the noise of y
-NEARLY = 1e-9  # |xi - v|^2 at which a search ends: the polish takes the best answer further
+FEWEST_SEARCH_STEPS = 20  # steps of a search that are worth it
+DENOISING_STEPS = 20  # applications of f that free an answer from the noise of y
+SEARCH_REST = 1e-9  # |xi - v|^2 at which a search ends: the polish takes the best answer further
 RESERVED = 60  # steps that searches leave for the polish
-STILLNESS = 0.3  # what a fixed point weighs beside agreement with y
+FIXED_POINT_WEIGHT = 0.3  # what a fixed point weighs beside agreement with y
 
-Beginning = tuple[Tensor, Callable[[Tensor, Tensor], Degradation]]  # an estimate x; the mask for x and y
+SearchStart = tuple[Tensor, Callable[[Tensor, Tensor], Degradation]]  # an estimate x; the mask for x and y
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ class Answer(PerImage):
     misfit: Tensor  # the lower, the better a fixed point of the model explains y
     explained: Tensor  # nothing better is to be expected
 
-    def or_else(self, positions: Tensor, other: Answer) -> Answer:
-        """The other answers to the images at `positions`, where they fit better; the work on both is counted."""
+    def with_better(self, positions: Tensor, other: Answer) -> Answer:
+        """Take the other answers to the images at `positions` where they fit better; the work on both is counted."""
         better = other.misfit < self.misfit[positions]
         order = torch.arange(len(self), device=positions.device)
         order[positions[better]] = len(self) + torch.nonzero(better)[:, 0]
@@ -87,7 +87,7 @@ class Refined(Method):
     label: ClassVar[str] = "refined (mask unknown)"
     in_rounds: ClassVar[bool] = True
     by_default: ClassVar[bool] = True
-    leads: ClassVar[int] = 3
+    headline_rank: ClassVar[int] = 3
     colour: ClassVar[str | None] = "orange"
     order: ClassVar[int] = 2
 
@@ -102,20 +102,24 @@ class Refined(Method):
             if not is_whole(number, 1):
                 raise InputError(f"At least one {kind} is needed, got {number!r}.")
 
+    @staticmethod
+    def most_passes(limit: int, steps: int) -> int:
+        return BUDGET_FACTOR * limit * steps + Iterate.limit
+
     def recover(
         self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
         blind = Blind(self.gamma, self.steps, self.limit, self.start).recover(f, y, truth, trace, None)
-        most = PRICE * blind.steps
-        best = self._judged(f, y, blind)
+        budget = BUDGET_FACTOR * blind.steps
+        best = self._judge(f, y, blind)
         if not self.paste:
-            best = self._without_noise(f, y, best, blind, most)
+            best = self._without_noise(f, y, best, blind, budget)
         if progress:
             progress(int(best.explained.sum()), len(y))
         if isinstance(blind.degradation, Erasure):
-            best = self._searched(f, y, best, most, list(self._beginnings(y, blind.estimate)))
-        best, most = self._iterated(f, y, best, most)
-        best = self._pasted(y, self._polished(f, y, best, most))
+            best = self._searched(f, y, best, budget, list(self._search_starts(y, blind.estimate)))
+        best, budget = self._iterated(f, y, best, budget)
+        best = self._pasted(y, self._polished(f, y, best, budget))
         chosen = replace(best.recovery, rounds=blind.rounds + 1)  # the choice is the last round
         if trace:
             trace(Snapshot(torch.arange(len(y)), chosen.rounds, chosen.estimate, chosen.degradation))
@@ -123,57 +127,60 @@ class Refined(Method):
             progress(len(y), len(y))
         return chosen
 
-    def _beginnings(self, y: Tensor, blind: Tensor) -> Iterator[Beginning]:
-        """Searches begin from nothing with a mask, and from an estimate with the pixels near it."""
+    def _search_starts(self, y: Tensor, blind: Tensor) -> Iterator[SearchStart]:
+        """Begin searches from nothing with a mask, and from an estimate with the pixels near it."""
         for start in self.restarts:
             yield torch.zeros_like(y), lambda _x, y, start=start: start(y)  # type: ignore[misc]
         for x in (blind, y):
             yield x, near_ones_kept
 
-    def _searched(self, f: Runtime, y: Tensor, best: Answer, most: Tensor, beginnings: list[Beginning]) -> Answer:
-        """Search for images that are not explained; what is left of `most` is shared by the searches and the polish."""
-        for number, (x, first_mask) in enumerate(beginnings):
-            budget = most - best.recovery.steps
-            share = budget // (len(beginnings) - number + 1) - JUDGING
-            limits = share.clamp(min=SHORTEST, max=self.restart_steps)
-            limits = _whole_checks(torch.minimum(limits, budget - JUDGING - RESERVED))
+    def _searched(
+        self, f: Runtime, y: Tensor, best: Answer, budget: Tensor, search_starts: list[SearchStart]
+    ) -> Answer:
+        """Search for images that are not explained; searches and polish share what is left of the budget."""
+        for number, (x, first_mask) in enumerate(search_starts):
+            remaining = budget - best.recovery.steps
+            share = remaining // (len(search_starts) - number + 1) - PASSES_TO_JUDGE
+            limits = share.clamp(min=FEWEST_SEARCH_STEPS, max=self.restart_steps)
+            limits = _multiple_of_checks(torch.minimum(limits, remaining - PASSES_TO_JUDGE - RESERVED))
             left = torch.nonzero(~best.explained & (limits > 0))[:, 0]
             if len(left):
                 theta = first_mask(x[left], y[left])
                 other = polish(
-                    f, y[left], x[left], theta, gamma=self.gamma, limits=limits[left], refit=True, rest=NEARLY
+                    f, y[left], x[left], theta, gamma=self.gamma, limits=limits[left], refit=True, rest=SEARCH_REST
                 )
-                best = best.or_else(left, self._judged(f, y[left], other))
+                best = best.with_better(left, self._judge(f, y[left], other))
                 if not self.paste:
-                    best = self._without_noise(f, y, best, other, most, left)
+                    best = self._without_noise(f, y, best, other, budget, left)
         return best
 
-    def _iterated(self, f: Runtime, y: Tensor, best: Answer, most: Tensor) -> tuple[Answer, Tensor]:
-        """Iterate for images that are not explained, almost to rest; the steps come on top of `most`."""
+    def _iterated(self, f: Runtime, y: Tensor, best: Answer, budget: Tensor) -> tuple[Answer, Tensor]:
+        """Iterate for images that are not explained, almost to rest; the steps come on top of the budget."""
         left = torch.nonzero(~best.explained)[:, 0]
         if not len(left):
-            return best, most
+            return best, budget
         other = Iterate(tolerance=NEGLIGIBLE).recover(f, y[left], None, None, None)
         other = replace(other, degradation=best.recovery[left].degradation)
-        return best.or_else(left, self._judged(f, y[left], other)), most.index_add(0, left, other.steps)
+        return best.with_better(left, self._judge(f, y[left], other)), budget.index_add(0, left, other.steps)
 
     def _without_noise(
-        self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, most: Tensor, places: Tensor | None = None
+        self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, budget: Tensor, places: Tensor | None = None
     ) -> Answer:
         """Let the model settle answers that follow a noisy y, before they are compared with fixed points."""
         positions = torch.arange(len(y), device=y.device) if places is None else places
-        limits = _whole_checks((most - best.recovery.steps)[positions].sub(2 * JUDGING).clamp(max=SETTLING))
+        remaining = (budget - best.recovery.steps)[positions] - 2 * PASSES_TO_JUDGE
+        limits = _multiple_of_checks(remaining.clamp(max=DENOISING_STEPS))
         left = torch.nonzero(limits > 0)[:, 0]
         if not len(left):
             return best
         damaged, begun = y[positions[left]], noisy[left]
         settled = polish(f, damaged, begun.estimate, all_erased(damaged), gamma=self.gamma, limits=limits[left])
         settled = replace(settled, degradation=begun.degradation)
-        return best.or_else(positions[left], self._judged(f, damaged, settled))
+        return best.with_better(positions[left], self._judge(f, damaged, settled))
 
-    def _polished(self, f: Runtime, y: Tensor, best: Answer, most: Tensor) -> Answer:
+    def _polished(self, f: Runtime, y: Tensor, best: Answer, budget: Tensor) -> Answer:
         """Carry the best answers on until they rest; a y with noise no longer counts."""
-        limits = _whole_checks((most - best.recovery.steps - JUDGING).clamp(max=self.polish_steps))
+        limits = _multiple_of_checks((budget - best.recovery.steps - PASSES_TO_JUDGE).clamp(max=self.polish_steps))
         left = torch.nonzero(limits > 0)[:, 0]
         if not len(left):
             return best
@@ -184,8 +191,8 @@ class Refined(Method):
         assert theta is not None
         refit = is_mask and self.paste
         rested = polish(f, y[left], begun.estimate, theta, gamma=self.gamma, limits=limits[left], refit=refit)
-        other = self._judged(f, y[left], replace(rested, degradation=begun.degradation))
-        return _confirmed(best.or_else(left, other), left, rested)
+        other = self._judge(f, y[left], replace(rested, degradation=begun.degradation))
+        return _confirmed(best.with_better(left, other), left, rested)
 
     def _pasted(self, y: Tensor, best: Answer) -> Answer:
         """Give kept pixels the values of y, where there is no noise."""
@@ -193,20 +200,20 @@ class Refined(Method):
         assert theta is not None
         return replace(best, recovery=replace(best.recovery, estimate=theta.paste(x, y))) if self.paste else best
 
-    def _judged(self, f: Runtime, y: Tensor, recovery: Recovery) -> Answer:
+    def _judge(self, f: Runtime, y: Tensor, recovery: Recovery) -> Answer:
         """Judge answers by what the model makes of them, and estimate their degradations."""
         family = recovery.degradation
         assert family is not None
         parts = zip(recovery.estimate.split(f.chunk), y.split(f.chunk), strict=True)
         starts = range(0, len(y), f.chunk)
         judged = [
-            _judged_part(f, to_device(x, f.device), to_device(damaged, f.device), family[start : start + f.chunk])
+            _judge_batch(f, to_device(x, f.device), to_device(damaged, f.device), family[start : start + f.chunk])
             for start, (x, damaged) in zip(starts, parts, strict=True)
         ]
-        found = Judged.join(judged).to(y.device)
-        misfit = found.misfit.where(recovery.stop != Stop.DIVERGED, torch.inf)
-        answer = replace(recovery, degradation=found.degradation, steps=recovery.steps + JUDGING)
-        return Answer(answer, misfit, found.explained)
+        outcome = Judged.join(judged).to(y.device)
+        misfit = outcome.misfit.where(recovery.stop != Stop.DIVERGED, torch.inf)
+        answer = replace(recovery, degradation=outcome.degradation, steps=recovery.steps + PASSES_TO_JUDGE)
+        return Answer(answer, misfit, outcome.explained)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,25 +225,25 @@ class Judged(PerImage):
     explained: Tensor
 
 
-def _judged_part(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
+def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
     """Judge x by how far the model moves it, and by how many pixels of y its output explains how well."""
     output = f(x.clone())
     errors, moved = pixel_errors(output, y), mean_square(output - x)
     agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
-    misfit = (agreement + STILLNESS * (moved + NEGLIGIBLE).log()).nan_to_num(torch.inf)
+    misfit = (agreement + FIXED_POINT_WEIGHT * (moved + NEGLIGIBLE).log()).nan_to_num(torch.inf)
     evident = evidently_erased(errors, y).flatten(1).any(1) & (moved < EXPLAINED)
     by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).float().flatten(1).mean(1)
     at_rest = (by_model >= ENOUGH) & (moved < NEGLIGIBLE)
     return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest)
 
 
-def _whole_checks(limits: Tensor) -> Tensor:
-    """Limits that images side by side reach at the same check, so that none waits for others."""
+def _multiple_of_checks(limits: Tensor) -> Tensor:
+    """Round limits down to a check, so that images side by side end together and none waits."""
     return limits - limits % CHECK_EVERY
 
 
 def _confirmed(best: Answer, positions: Tensor, rested: Recovery) -> Answer:
-    """An answer has converged, however it was found, if the polish came to rest at it."""
+    """Call an answer converged, however it was found, if the polish came to rest at it."""
     chosen = best.recovery
     near = mean_square(rested.estimate - chosen.estimate[positions]) < NEGLIGIBLE
     at_rest = positions[near & (rested.stop == Stop.CONVERGED)]

@@ -21,7 +21,7 @@ class ZeroRule(KnownMask):
     label: ClassVar[str] = "zero rule"
     knows_truth: ClassVar[bool] = False
     by_default: ClassVar[bool] = False
-    only_black: ClassVar[bool] = True
+    needs_black_fill: ClassVar[bool] = True
     colour: ClassVar[str | None] = "olive"
     order: ClassVar[int] = 6
 

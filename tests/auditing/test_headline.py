@@ -48,10 +48,10 @@ def test_the_headline_without_control_and_of_one_mask() -> None:
 
 
 def test_the_headline_says_what_a_method_knows_and_whether_it_used_the_model() -> None:
-    known = headline(EXACTLY, knowledge="a method that knows which pixels were erased")
+    known = headline(EXACTLY, subject="a method that knows which pixels were erased")
     assert known.startswith("A method that knows which pixels were erased recovers 8 of 8 training images (95%")
     assert " from this model. Of 6 images" in known
-    without = headline(EXACTLY, sees_model=False, knowledge="a smooth surface")
+    without = headline(EXACTLY, sees_model=False, subject="a smooth surface")
     assert without.startswith("A smooth surface restores 8 of 8 training images (95% interval 68-100%) without this")
 
 

@@ -8,7 +8,7 @@ from recollect.auditing.method_setup import (
     counted_methods,
     method_for,
     method_identity,
-    names_where,
+    names_with,
     with_companions,
 )
 from recollect.auditing.request import read_methods
@@ -102,11 +102,11 @@ class Plain:
 @dataclass(frozen=True)
 class Strong(Method):
     name: ClassVar[str] = "strong"
-    leads: ClassVar[int] = 9
+    headline_rank: ClassVar[int] = 9
 
 
 def test_what_an_object_does_not_say_of_itself_has_a_default() -> None:
     methods = {"plain": Plain(), "strong": Strong()}
-    assert names_where(methods, "sees_model") == ["plain", "strong"]
+    assert names_with(methods, "sees_model") == ["plain", "strong"]
     assert counted_methods(methods) == attacks(methods) == ["strong", "plain"]
     assert method_identity(Plain()) == {"kind": "Plain", "repr": "Plain()"}

@@ -5,7 +5,7 @@ from recollect.auditing.inputs import open_inputs
 from recollect.auditing.method_setup import most_passes
 from recollect.auditing.workload import WholeProgress, Workload, estimate_seconds, workload_sentence
 from recollect.distributed.jobs import Budget
-from recollect.methods import Blind, Iterate, KnownMask
+from recollect.methods import Blind, Iterate, KnownMask, Refined
 from tests.auditing.making import images, small_audit
 from tests.planted import Memorizer
 
@@ -18,6 +18,7 @@ def request(**more: object) -> AuditRequest:
 
 def test_the_most_passes_of_methods_and_of_an_audit() -> None:
     assert (most_passes(Blind()), most_passes(Iterate()), most_passes(KnownMask())) == (4000, 1000, 40)
+    assert most_passes(Refined()) == 3 * 4000 + 1000
     asked = request(methods=[Iterate(limit=10), KnownMask()], attractors=2)
     work = Workload.of(asked, open_inputs(asked))
     assert work.stages == {"tuning": 0, "cells": 2 * (10 + 4) * (10 + 40), "stability": 3 * 2 * 10, "attractors": 1000}

@@ -11,7 +11,7 @@ import torch
 from recollect import Blind, Images, InputError, Iterate, KnownMask, Score, audit, load, mask, observe
 from recollect.degradation import FILLS, PAPER_MASKS, Blur, Erasure, fill_erased, half_kept
 from recollect.methods import Refined
-from recollect.methods.refined import PRICE
+from recollect.methods.refined import BUDGET_FACTOR
 from recollect.recovery import Stop
 from tests.planted import Memorizer
 
@@ -120,7 +120,7 @@ def test_no_image_costs_more_than_three_times_what_blind_takes_and_iterate_once(
     memorizer = Memorizer(SMALL.pixels[:6])
     y = observe(SMALL, fill_erased(mask("half", SMALL.shape), SMALL, kind)).y
     blind, refined = (method(steps=steps, limit=20)(memorizer, y) for method in (Blind, Refined))
-    assert (refined.steps <= PRICE * blind.steps + Iterate()(memorizer, y).steps).all()
+    assert (refined.steps <= BUDGET_FACTOR * blind.steps + Iterate()(memorizer, y).steps).all()
 
 
 def test_steps_count_applications_but_for_each_runs_last() -> None:
