@@ -1,4 +1,4 @@
-"""Frozen dataclasses whose fields hold one row an image: take some images, join batches, move devices."""
+"""Frozen dataclasses whose fields hold one row per image: take some images, join batches, move devices."""
 
 from __future__ import annotations
 

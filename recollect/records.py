@@ -1,4 +1,4 @@
-"""Results on disk: one JSON file a finished cell, packed or not, written atomically, readable without recollect."""
+"""Results on disk: a JSON file for each finished cell, packed or not, written atomically, readable by anyone."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Record:
         return cell_key(self.cell, self.settings)
 
     def compact(self) -> Record:
-        """The same cell in a tenth of the space: errors cut to four digits, masks to three and two, no ids.
+        """Return the same cell in a tenth of the space: errors cut to four digits, masks to three and two, no ids.
 
         Cut and not rounded: whether an error is below a threshold of up to four digits stays as it was.
         """
@@ -108,6 +108,11 @@ class CellFolder:
 
     def add(self, record: Record) -> Path:
         return write_record(self.folder, record, packed=self.packed)
+
+
+def earlier_folder(folder: Path) -> Path:
+    """Name the next free folder for results that are set aside: earlier/1, earlier/2, ..."""
+    return next(path for n in range(1, 10**6) if not (path := folder / "earlier" / str(n)).exists())
 
 
 def cell_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -149,7 +154,7 @@ def read_record(path: str | Path) -> Record:
 
 
 def read_records(folder: str | Path) -> list[Record]:
-    """All records of a folder, packed or not, in the order of their names."""
+    """Read all records of a folder, packed or not, in the order of their names."""
     paths = [path for path in Path(folder).glob("*.json*") if path.name.endswith((".json", PACKED))]
     return [read_record(path) for path in sorted(paths)]
 
@@ -179,7 +184,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 
 def write_json(path: str | Path, data: Any) -> None:
-    """JSON for people to read, or packed where the name ends in .gz; equal data makes equal files."""
+    """Write JSON for people to read, or packed where the name ends in .gz; equal data makes equal files."""
     data, packed = plain(data), Path(path).suffix == ".gz"
     separators, indent = ((",", ":"), None) if packed else (None, 1)
     content = (json.dumps(data, separators=separators, indent=indent, allow_nan=False) + "\n").encode()
@@ -258,7 +263,7 @@ def load_arrays(path: Path, expected_hash: str | None = None) -> dict[str, np.nd
 
 @contextmanager
 def atomically(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when all is written, and vanishes otherwise."""
+    """Give a temporary file beside `path` that takes its place when all is written, and vanishes otherwise."""
     check_present(path)
     temporary: Path | None = None
     try:
@@ -279,7 +284,7 @@ def atomically(path: Path) -> Iterator[Path]:
 
 
 def provenance(device: torch.device | str = "cpu", **more: Any) -> dict[str, Any]:
-    """What has to be known to judge or repeat a number: versions, machine, and what the caller adds."""
+    """Collect what has to be known to judge or repeat a number: versions, machine, and what the caller adds."""
     name = torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else cpu_name()
     versions = {
         "recollect": __version__, "torch": torch.__version__, "numpy": np.__version__,
@@ -297,7 +302,7 @@ def cpu_name() -> str:
 
 
 def plain(value: Any) -> Any:
-    """Any setting as JSON: dataclasses as dicts, functions by name, what is not finite as null."""
+    """Turn any setting into JSON: dataclasses as dicts, functions by name, what is not finite as null."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):

@@ -31,7 +31,7 @@ class Stop(IntEnum):
 _WORDS = {
     Stop.RUNNING: "still running",
     Stop.CONVERGED: "converged: another round would not change it",
-    Stop.CYCLE: "cycle: the mask estimate came back to an earlier one and would repeat for ever",
+    Stop.CYCLE: "cycle: the mask estimate equals an earlier one and would repeat for ever",
     Stop.LIMIT: "limit: not settled within the rounds allowed",
     Stop.DIVERGED: "diverged: values stopped being finite, the last finite estimate is kept",
     Stop.DONE: "done: the fixed number of steps was run",
@@ -40,7 +40,7 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class Recovery(PerImage):
-    """The outcome of a method, one row an image."""
+    """The outcome of a method, one row per image."""
 
     estimate: Tensor
     degradation: Degradation | None  # the estimated one; None from methods that estimate none

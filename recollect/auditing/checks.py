@@ -32,7 +32,7 @@ class Check:
 
 
 def check_determinism(deterministic: bool) -> Check:
-    """Does the model give the same output twice?"""
+    """Check that the model gives the same output twice."""
     if deterministic:
         return Check("deterministic", "ok", "The model gives the same output for the same input.")
     return Check(
@@ -43,7 +43,7 @@ def check_determinism(deterministic: bool) -> Check:
 
 
 def check_batch(influence: float | None) -> Check | None:
-    """Does the output for an image depend on the other images of its batch? None where chance hides it."""
+    """Check that an output does not depend on the other images of its batch; None where chance hides it."""
     if influence is None:
         return None
     if not influence:
@@ -57,12 +57,12 @@ def check_batch(influence: float | None) -> Check | None:
 
 
 def check_range(doubt: str) -> Check | None:
-    """Does another range of values fit far better than the one that was stated?"""
+    """Warn if another range of values fits far better than the one that was stated."""
     return Check("range", "warning", doubt) if doubt else None
 
 
 def check_fit(train_loss: float) -> Check:
-    """Is the model fitted well enough? Recovery cannot be more exact than the fit."""
+    """Check that the model is fitted well enough: recovery cannot be more exact than the fit."""
     if train_loss <= ACCURATE:
         return Check("fit", "ok", f"The model fits its training set (train loss {train_loss:.1e}).")
     if train_loss <= APPROXIMATE:
@@ -85,7 +85,7 @@ def copies_input(damage_moved: float | None) -> bool:
 
 
 def check_copying(damage_moved: float | None) -> Check | None:
-    """Does the model copy its input? Attacks need a model that restores what it memorized."""
+    """Warn if the model copies its input: attacks need a model that restores what it memorized."""
     if damage_moved is None or not copies_input(damage_moved):
         return None
     return Check(
@@ -96,7 +96,7 @@ def check_copying(damage_moved: float | None) -> Check | None:
 
 
 def check_control(images: int | None) -> Check:
-    """Are there unseen images to compare with?"""
+    """Check that there are unseen images to compare with."""
     if images is None:
         return Check(
             "control", "warning",
@@ -107,7 +107,7 @@ def check_control(images: int | None) -> Check:
 
 
 def check_overlap(copies: Sequence[str], control: int) -> Check:
-    """Are control images in train too: equal, nearly equal, mirrored or shifted? They are left out of every rate."""
+    """Count control images that are in train too, equal, nearly equal, mirrored or shifted; no rate counts them."""
     if not copies:
         return Check("overlap", "ok", "No control image equals or nearly equals a training image, mirrored or shifted.")
     named = ", ".join(copies[:NAMED])
@@ -120,7 +120,7 @@ def check_overlap(copies: Sequence[str], control: int) -> Check:
 
 
 def check_duplicates(repeated: int, train: int) -> Check:
-    """Are training images in the set twice?"""
+    """Count training images that are in the set twice."""
     if repeated:
         return Check(
             "duplicates", "note",
@@ -131,7 +131,7 @@ def check_duplicates(repeated: int, train: int) -> Check:
 
 
 def check_black(images: Images, chunk: int = 1024) -> Check:
-    """Do originals contain zeros? Erased values are zero too, and the mask is estimated value by value."""
+    """Count zeros in the originals: erased values are zero too, and the mask is estimated value by value."""
     zeros = sum(int((images[i : i + chunk].pixels == 0).sum()) for i in range(0, len(images), chunk))
     share = zeros / (len(images) * math.prod(images.shape))
     if not zeros:
@@ -146,7 +146,7 @@ def check_black(images: Images, chunk: int = 1024) -> Check:
 
 
 def check_zero_rule(records: Sequence[Record], rules: Collection[str], beside: Sequence[str]) -> Check | None:
-    """Do the zeros of a damaged image give the mask away? Compare methods that read it off with those `beside` them."""
+    """Compare methods that read the mask off the zeros of a damaged image with those `beside` them."""
     rule = _on_train(records, rules)
     exact = [accuracy == 1.0 for record in rule for accuracy in record.mask_accuracy or []]
     if not exact:
@@ -165,7 +165,7 @@ def check_zero_rule(records: Sequence[Record], rules: Collection[str], beside: S
 
 
 def check_stops(records: Sequence[Record], stop_at_limit: Collection[str] = ()) -> Check:
-    """Did every recovery settle? For the methods in `stop_at_limit` the limit is a normal end."""
+    """Check that every recovery settled; for the methods in `stop_at_limit` the limit is a normal end."""
     sentences, worrying = [], False
     for method, stops in _stops_by_method(records).items():
         total, missed = sum(stops.values()), {stop: stops[stop] for stop in _STOPS if stops[stop]}
@@ -182,7 +182,7 @@ def check_stops(records: Sequence[Record], stop_at_limit: Collection[str] = ()) 
 
 
 def check_rounding(records: Sequence[Record], measured: float | None) -> Check:
-    """Does float32 rounding decide rates? `measured` is its MSE in one pass of the model, None where unknown."""
+    """Check that float32 rounding decides no rate; `measured` is its MSE in one pass, None where unknown."""
     rounding = FLOAT32_ROUNDING if measured is None else measured
     if rounding > ACCURATE / 10:
         return Check(
@@ -202,7 +202,7 @@ def check_rounding(records: Sequence[Record], measured: float | None) -> Check:
 
 
 def check_stability(stability: Stability) -> Check:
-    """Do single answers stay where they are if the arithmetic changes?"""
+    """Check that single answers stay where they are if the arithmetic changes."""
     name, changes = "stability", " and in ".join(stability.changes)
     sample = f"{stability.images} answers of {stability.method} under {stability.mask}, run again in {changes}"
     if not stability.moved and not stability.flipped:
@@ -217,7 +217,7 @@ def check_stability(stability: Stability) -> Check:
 
 
 def check_prior(prior: Mapping[str, Any]) -> Check:
-    """Was the prior trained on audited images? Then it may recover them from its own memory."""
+    """Check whether the prior was trained on audited images: it may recover these from its own memory."""
     known, names = prior["known_to_it"], ", ".join(prior["methods"])
     if known == "unknown":
         return Check(
@@ -236,7 +236,7 @@ def check_prior(prior: Mapping[str, Any]) -> Check:
 
 
 def check_prior_strength(records: Sequence[Record], methods: Sequence[str], beside: Sequence[str]) -> Check | None:
-    """Is the prior stronger than simple inpainting? If not, what it does not restore means little.
+    """Check that the prior is stronger than simple inpainting; if not, what it does not restore means little.
 
     The median of all tries decides: simple inpainting restores flat images perfectly, and a few would decide a mean.
     """
@@ -258,7 +258,7 @@ def check_prior_strength(records: Sequence[Record], methods: Sequence[str], besi
 
 
 def check_attractors(rows: Sequence[Mapping[str, Any]]) -> Check:
-    """How does being an attractor relate to being recovered?"""
+    """Relate being an attractor to being recovered."""
     attractors = [r["recovered"] for r in rows if r["attractor"]]
     others = [r["recovered"] for r in rows if r["attractor"] is False]
     undecided = len(rows) - len(attractors) - len(others)

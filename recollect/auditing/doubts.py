@@ -21,7 +21,7 @@ def find_doubts(
 ) -> Iterator[str]:  # fmt: skip
     """List every reason; `attacks` are the records of the attacks on training images."""
     if not attacks:
-        yield "No attack was run that is not told the mask."
+        yield "No attack was run: every method knows the mask."
     if not has_control:
         yield "No unseen images were given to compare with."
     yield from _fit(model, threshold)

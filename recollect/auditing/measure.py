@@ -93,7 +93,7 @@ class Trial:
         return Measured(record, self._pictures(seen, recovery))
 
     def _pictures(self, seen: Observation, recovery: Recovery) -> dict[str, np.ndarray]:
-        """The pictures of the cell by name; the damaged images are the same for every method."""
+        """Give the pictures of the cell by name; the damaged images are the same for every method."""
         if not len(self.shown):
             return {}
         pictures = cell_pictures(self.images, seen, recovery, self.shown)

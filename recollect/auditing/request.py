@@ -156,7 +156,7 @@ def read_methods(methods: Any) -> dict[str, Any]:
 
 
 def default_methods() -> list[str]:
-    """The names of the methods that run unless others are asked for."""
+    """List the methods that run unless others are asked for."""
     return [name for name, method in METHODS.items() if method.by_default]
 
 

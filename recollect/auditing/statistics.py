@@ -151,7 +151,7 @@ def rate_facts(rate: Rate) -> Row:
 
 
 def image_columns(record: Record) -> dict[str, list[Any]]:
-    """List a cell as columns, one row an image."""
+    """List a cell as columns, one row per image."""
     count, score = len(record.ids), record.score
     unknown: list[Any] = [None] * count
     return {

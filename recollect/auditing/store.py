@@ -16,7 +16,17 @@ from recollect.auditing.model_identity import ModelIdentity
 from recollect.auditing.statistics import image_columns
 from recollect.errors import InputError
 from recollect.locks import lock_folder
-from recollect.records import CellFolder, Record, load_arrays, plain, read_sealed, save_arrays, short_hash, write_sealed
+from recollect.records import (
+    CellFolder,
+    Record,
+    earlier_folder,
+    load_arrays,
+    plain,
+    read_sealed,
+    save_arrays,
+    short_hash,
+    write_sealed,
+)
 
 MODELS_FORMAT, STEP_FORMAT = "recollect-models-1", "recollect-step-1"
 _FORMULA = tuple("=+-@\t\r\n'＝＋－＠")  # how a formula starts, or a guarded text
@@ -61,7 +71,7 @@ class Store:
         cells = self._cells()
         if not cells or not {path.stem for path in cells.glob("*.json")} - set(keys):
             return ""
-        aside = next(p for n in range(1, 10**6) if not (p := cells.parent / "earlier" / str(n)).exists())
+        aside = earlier_folder(cells.parent)
         _make(aside)
         for name in _MADE:
             if (made := cells.parent / name).exists():

@@ -62,7 +62,7 @@ class SearchSpace:
         return [Setting(*chosen) for chosen in product(self.gammas, self.starts, self.noise_levels)]
 
     def attack(self, setting: Setting, paste: bool) -> Method:
-        """The attack that is tried: the strongest, or at many noise levels, which cost more each, the paper's."""
+        """Choose the attack to try: the strongest, or at many noise levels, which cost more each, the paper's."""
         if setting.noise_level is not None:
             return Blind(setting.gamma, start=setting.start, limit=self.rounds)
         return Refined(setting.gamma, start=setting.start, limit=self.rounds, paste=paste)
@@ -111,7 +111,7 @@ def denoiser_space(
 
 
 def papers_setting_for(f: Any, noise_std: float = 0.0) -> Setting | None:
-    """The paper's setting for one of its networks; None for any other model."""
+    """Return the paper's setting for one of its networks; None for any other model."""
     paper = f.paper_settings(noise_std) if isinstance(f, Network) else None
     return None if paper is None else Setting(paper.gamma, STARTS[paper.start])
 
@@ -173,7 +173,7 @@ def damaged_copies(
 def try_method(
     f: Any, images: Images, attack: Any, damaged: Sequence[Observation], *, chunk: int | None = None
 ) -> dict[str, Any]:
-    """Measure what a method recovers of these images, averaged over masks and fills, and how still its answers are."""
+    """Measure what a method recovers of images, averaged over masks and fills, and how far f moves its answers."""
     answers = [method_for(attack, seen.truth)(f, seen.y, chunk=chunk).estimate for seen in damaged]
     scores = [Score.of(answer, images.pixels) for answer in answers]
     moved = torch.cat([fixed_point_error(f, answer.to(device_of(f))).cpu() for answer in answers])

@@ -73,7 +73,7 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
 
     `what` is one of the six names, `random:FRACTION` (shared by all images), `random-each:FRACTION` (another
     draw for each of `count` images), the path of a PNG or .npy file, or a boolean array (True: kept) of shape
-    H x W, C x H x W, or N x C x H x W for one mask an image.
+    H x W, C x H x W, or N x C x H x W for one mask per image.
     """
     if isinstance(what, Erasure):
         return _from_array(what.keep, shape)

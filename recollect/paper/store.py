@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.errors import InputError
 from recollect.paper.cells import Cell, Fit
-from recollect.records import CellFolder, Record, read_sealed, write_sealed
+from recollect.records import CellFolder, Record, earlier_folder, read_sealed, write_sealed
 
 TRAINING_FORMAT, FACTS_FORMAT = "recollect-paper-training-1", "recollect-paper-facts-1"
 
@@ -39,7 +39,7 @@ class Store:
 
     def set_aside(self, keys: Iterable[str], fit: Fit | None) -> Path:
         """Move records of cells, and of a training if one is given, out of the way; return the folder."""
-        aside = next(p for n in range(1, 10**6) if not (p := self.folder / "earlier" / str(n)).exists())
+        aside = earlier_folder(self.folder)
         paths = [self._cells.path(key) for key in keys]
         if fit is not None:
             paths.append(self._training_path(fit))

@@ -62,4 +62,4 @@ def test_nothing_settled_and_no_attack() -> None:
     assert doubts(attack("cycle", "limit"), attack("diverged")).startswith("No recovery settled")
     assert doubts(attack("cycle"), attack("limit", method="iterate"), limits=("iterate",)) == ""
     assert doubts(attack("diverged", method="iterate"), limits=("iterate",)).startswith("No recovery settled")
-    assert list(find_doubts(GOOD, [], EXACT, has_control=True)) == ["No attack was run that is not told the mask."]
+    assert list(find_doubts(GOOD, [], EXACT, has_control=True)) == ["No attack was run: every method knows the mask."]

@@ -39,7 +39,7 @@ CONTAINERS = {None, "builtins.tuple", "builtins.list", "builtins.dict", "collect
 
 
 def checked(value: Any, key: str = "") -> Any:
-    """A copy of a program's JSON with what may run dropped, or Refused."""
+    """Copy a program's JSON without what may run, or raise Refused."""
     if isinstance(value, dict):
         return {_plain(name): _entry(name, part) for name, part in value.items()}
     if isinstance(value, list):
@@ -93,7 +93,7 @@ def _is_listed(name: str, overload: str) -> bool:
 
 
 def check_expression(text: str) -> None:
-    """A shape such as 2*s0: numbers, symbols and known functions. It will be evaluated as Python."""
+    """Check a shape such as 2*s0, which is evaluated as Python: numbers, symbols and known functions."""
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError):

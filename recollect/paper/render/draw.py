@@ -97,7 +97,7 @@ def _without_empty_rows(rows: Mapping[str, Sequence[Panel]]) -> dict[str, Sequen
 
 
 def _label_edges(axes: np.ndarray, rows: Mapping[str, Sequence[Panel]]) -> None:
-    """Number only the outermost axes that have lines, and name the rows."""
+    """Put numbers on the outermost axes that have lines alone, and name the rows."""
     for row, (name, panels) in zip(axes, rows.items(), strict=True):
         row[0].set_ylabel(name, fontsize=9)
         first = _first_with_lines(panels)
