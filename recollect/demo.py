@@ -14,6 +14,9 @@ from recollect.networks import FullyConnected
 from recollect.sources import load
 from recollect.training import Progress, Recipe, Training, train_to_loss
 
+TRAIN = "photos?count=40&size=32"
+CONTROL = f"{TRAIN}&part=control"  # photographs of other scenes
+
 Report = Callable[[Progress], None]
 
 
@@ -21,8 +24,8 @@ Report = Callable[[Progress], None]
 class Demo:
     """What the demo trains on, and how."""
 
-    train: str = "photos?count=40&size=32"
-    control: str = "photos?count=40&size=32&part=control"
+    train: str = TRAIN
+    control: str = CONTROL
     layers: int = 6
     width: int = 512
     loss: float = 1e-8
@@ -48,8 +51,8 @@ class Demo:
 class DiffusionDemo:
     """What the demo of a diffusion model trains on, for how long, and how it is attacked."""
 
-    train: str = "photos?count=40&size=32"
-    control: str = "photos?count=40&size=32&part=control"
+    train: str = TRAIN
+    control: str = CONTROL
     width: int = 768
     blocks: int = 4
     batch: int = 128

@@ -1,4 +1,4 @@
-"""The one exception for users, the one that a signal raises, other libraries' errors, and checks of numbers."""
+"""The one exception for users, the one that a signal raises, other libraries' errors, and numbers."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -46,6 +46,11 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any, least: int = 0) -> bool:
     """Return whether a value is a whole number of Python or numpy, `least` or more."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def read_share(text: str) -> float:
+    """Read a share such as 30% or 0.3; a ValueError where the text is none."""
+    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
 def check_seed(seed: Any) -> None:

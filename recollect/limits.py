@@ -7,7 +7,6 @@ refusal names the variable that raises the limit.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from recollect.errors import InputError
@@ -66,8 +65,3 @@ RECORD_PARTS = Limit("RECORD_PARTS", 1_000_000, "lists and objects in a JSON fil
 
 DEEPEST_RECORD = 64  # lists and objects inside each other in a JSON file; records have five
 PACKED, DECODED = 16, 200  # how much larger honest arrays and honest pictures are than their files, at most
-
-
-def all_limits() -> Iterator[Limit]:
-    """Yield every limit, in the order of this file."""
-    return (value for value in globals().values() if isinstance(value, Limit))

@@ -2,8 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from recollect import limits
 from recollect.errors import InputError
-from recollect.limits import IMAGES, all_limits
+from recollect.limits import IMAGES, Limit
+
+LIMITS = [value for value in vars(limits).values() if isinstance(value, Limit)]
 
 
 def test_a_limit_is_raised_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,11 +27,11 @@ def test_a_variable_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_names_differ() -> None:
-    variables = [limit.variable for limit in all_limits()]
+    variables = [limit.variable for limit in LIMITS]
     assert len(set(variables)) == len(variables) > 8
 
 
 def test_the_docs_list_every_limit_with_its_default() -> None:
     page = (Path(__file__).parent.parent / "docs" / "security.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `RECOLLECT_MAX_")]
-    assert rows == [f"| `{limit.variable}` | {limit.default:,} | {limit.summary} |" for limit in all_limits()]
+    assert rows == [f"| `{limit.variable}` | {limit.default:,} | {limit.summary} |" for limit in LIMITS]

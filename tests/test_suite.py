@@ -12,7 +12,7 @@ TESTS = Path(__file__).parent
 PACKAGE = Path(recollect.__file__).parent
 TESTED_ELSEWHERE = {  # modules whose behaviour shows only in that of others
     "accelerate/tf32x3/kernels.py": "accelerate/tf32x3/test_tensor_cores.py",
-    "cli/where.py": "cli/test_audit.py",
+    "cli/cluster_options.py": "cli/test_audit.py",
     "diffusion/prior_files.py": "diffusion/test_opening.py",
     "distributed/worker.py": "distributed/test_worker_pool.py",
     "models/safety/exported_checks.py": "models/safety/test_hostile_files.py",

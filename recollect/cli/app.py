@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import audit, canaries, data, demo, denoiser, evidence, extract, paper, plan, signals, train
+from recollect.cli import audit, canaries, data, demo, denoiser, extract, paper, plan, saved_audits, signals, train
 from recollect.cli.endings import details_of, ending_of
 from recollect.cli.listings import ListingCommand
 from recollect.cli.printing import echo, plain_warnings
@@ -67,9 +67,9 @@ app.command("audit", cls=ListingCommand, epilog=audit.EPILOG)(audit.audit_comman
 app.command("extract", cls=ListingCommand, epilog=extract.EPILOG)(extract.extract_command)
 app.command("train", cls=ListingCommand, epilog=train.EPILOG)(train.train_command)
 app.command("plan")(plan.plan_command)
-app.command("verify")(evidence.verify_command)
-app.command("report")(evidence.report_command)
-app.command("compare")(evidence.compare_command)
+app.command("verify")(saved_audits.verify_command)
+app.command("report")(saved_audits.report_command)
+app.command("compare")(saved_audits.compare_command)
 app.add_typer(canaries.app, name="canaries")
 app.add_typer(data.app, name="data")
 app.add_typer(paper.app, name="paper")

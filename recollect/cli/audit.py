@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus
 from recollect.cli.printing import echo, output_on_stderr, visible_console
-from recollect.cli.where import On, WorkerCpus, WorkerGpus
-from recollect.errors import InputError
+from recollect.errors import InputError, read_share
 from recollect.names import printable
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def audit_command(
         prior=prior, out=out, pictures=pictures, title=printable(model),
         command=printable(shlex.join(["recollect", *sys.argv[1:]])),
         model_options={**options, "device": "cpu" if on else device},
-        fail_above=None if fail_above is None else read_share(fail_above), threshold=threshold,
+        fail_above=None if fail_above is None else read_rate_limit(fail_above), threshold=threshold,
         max_seconds=max_seconds, plan=plan_of(ctx),
     )  # fmt: skip
     with (
@@ -300,10 +300,10 @@ def exit_with(verdict: Verdict | None, *, inconclusive_passes: bool) -> None:
         raise typer.Exit(verdict.exit_code)
 
 
-def read_share(text: str) -> float:
+def read_rate_limit(text: str) -> float:
     """Read a share such as 1% or 0.01; a bare 1 is refused, since it could mean either 1% or all."""
     try:
-        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        share = read_share(text)
     except ValueError:
         raise InputError(f"--fail-above takes a share such as 1% or 0.01, not {text!r}.") from None
     if not 0 <= share <= 1 or (share == 1 and not text.endswith("%")):

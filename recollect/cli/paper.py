@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus
 from recollect.cli.printing import echo
-from recollect.cli.where import On, WorkerCpus, WorkerGpus
 from recollect.errors import InputError
 from recollect.paper import RESULTS, WORK
 

@@ -30,9 +30,9 @@ def plan_command(
 ) -> None:
     """Write the plan of an audit as a TOML file, for recollect audit --plan."""
     from recollect.auditing.thresholds import read_threshold
-    from recollect.cli.audit import NOT_PLANNED, read_share
+    from recollect.cli.audit import NOT_PLANNED, read_rate_limit
 
-    read_share(fail_above)
+    read_rate_limit(fail_above)
     read_threshold(threshold)
     if out.exists():
         raise InputError(f"{out} is there already; a plan is written once. Give another name with --out.")

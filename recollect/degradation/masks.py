@@ -12,7 +12,7 @@ import torch
 
 from recollect.degradation.base import Shape
 from recollect.degradation.erasure import Erasure
-from recollect.errors import InputError, check_seed, is_number, is_whole
+from recollect.errors import InputError, check_seed, is_number, is_whole, read_share
 from recollect.pil_images import pil_values
 from recollect.registry import by_name
 
@@ -144,7 +144,7 @@ def _fixed_draw(h: int, w: int, *, erased: float, number: int) -> np.ndarray:
 
 def _fraction(text: str) -> float:
     try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        return read_share(text)
     except ValueError:
         raise InputError(f"{text!r} is not a fraction; write random:0.3 or random:30%.") from None
 

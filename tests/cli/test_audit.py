@@ -11,7 +11,7 @@ from PIL import Image
 from typer.testing import Result
 
 from recollect import FullyConnected
-from recollect.cli.audit import read_number, read_share
+from recollect.cli.audit import read_number, read_rate_limit
 from recollect.degradation import PAPER_MASKS
 from recollect.errors import InputError
 from recollect.methods import METHODS
@@ -232,10 +232,10 @@ def test_an_audit_of_no_images_is_one_sentence(folder: Path) -> None:
 
 
 def test_shares_and_gammas_are_read() -> None:
-    assert [read_share(text) for text in ("1%", "0.01", "0", "0%", "100%", ".5")] == [0.01, 0.01, 0, 0, 1, 0.5]
+    assert [read_rate_limit(text) for text in ("1%", "0.01", "0", "0%", "100%", ".5")] == [0.01, 0.01, 0, 0, 1, 0.5]
     assert [read_number("gamma", text) for text in (None, "auto", "0.5", "1e-1")] == [None, "auto", 0.5, 0.1]
     with pytest.raises(InputError):
-        read_share("%")
+        read_rate_limit("%")
 
 
 # --- as a process: exit codes, a full disk, Ctrl-C and kill, and resuming

@@ -23,8 +23,8 @@ from tests.torture.commands import COMMANDS, write_inputs, write_reference
 from tests.torture.formats import FORMATS, write_valid_files
 from tests.torture.hostile import write_hostile_files
 from tests.torture.outcome import Outcome
+from tests.torture.preload import import_everything
 from tests.torture.trial import Scenario, Trial
-from tests.torture.warm import import_everything
 
 WORKERS = 2
 SCENARIOS: dict[str, Scenario] = {

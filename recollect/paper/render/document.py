@@ -40,11 +40,6 @@ def fill_tables(page: str, tables: Mapping[str, str]) -> str:
     return _MARKED.sub(put, page)
 
 
-def table_names(page: str) -> list[str]:
-    """List the tables that a page has markers for."""
-    return [marked["name"] for marked in _MARKED.finditer(page)]
-
-
 def update_page(path: Path, tables: Mapping[str, str]) -> None:
     """Write the tables into a page on disk."""
     try:

@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 from recollect import InputError
 from recollect.accelerate.tf32x3.tensor_cores import TensorCores
 from recollect.paper.experiments import EXPERIMENTS
-from recollect.paper.render.document import NOTHING, fill_tables, page_tables, table_names, update_page
+from recollect.paper.render.document import NOTHING, fill_tables, page_tables, update_page
 from recollect.paper.scales import FULL
 from recollect.paper.store import Store
 from tests.committed import committed_records
@@ -22,7 +23,6 @@ def test_tables_go_between_their_markers_and_prose_stays() -> None:
         f"<!-- table full-a -->\n\n{NOTHING}\n<!-- end -->\n"
     )
     assert fill_tables(once, {"small-a": "| new |\n"}) == once
-    assert table_names(once) == ["small-a", "full-a"]
 
 
 def test_a_page_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_page_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
 def test_the_reproduction_page_is_what_the_committed_records_say() -> None:
     page = (ROOT / "docs" / "reproduction.md").read_text()
     tables = page_tables(ROOT / "results" / "paper")
-    assert set(table_names(page)) <= set(tables)
+    assert set(re.findall(r"<!-- table (\S+) -->", page)) <= set(tables)
     assert fill_tables(page, tables) == page, "run: recollect paper figure all"
 
 
