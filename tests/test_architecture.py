@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "distributed": {"errors", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},
     # Tables and figures of records: masks and methods give their labels, nothing is measured.
-    "paper/render": {"degradation", "errors", "methods", "palette", "records", "scoring", "auditing/pictures"}
+    "paper/render": {"degradation", "errors", "methods", "palette", "records", "scoring"}
     | {
         "paper/__init__",
         "paper/cells",
