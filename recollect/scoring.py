@@ -130,6 +130,15 @@ def threshold_grid(low: float = 1e-7, high: float = 1e-3, per_decade: int = 10) 
     return [high * (low / high) ** (i / count) for i in range(count + 1)]
 
 
+def rounded_percent(share: float) -> str:
+    """Write whole percents, but never 0 of something nor 100 of not all."""
+    if 0 < share < 0.01:
+        return f"{100 * share:.2g}"
+    if 0.99 < share < 1:
+        return f"{math.floor(1000 * share) / 10:.1f}"
+    return f"{100 * share:.0f}"
+
+
 def wilson(count: int, total: int, z: float = Z_95) -> tuple[float, float]:
     """Compute the Wilson score interval of a proportion, 95% by default."""
     if total < 1 or not 0 <= count <= total:

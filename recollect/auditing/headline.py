@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from recollect.auditing.statistics import Returned, Statistics, rate_facts
 from recollect.auditing.thresholds import EXACT, Threshold
 from recollect.records import ANY_MASK
-from recollect.scoring import ACCURATE, APPROXIMATE, Rate, Score
+from recollect.scoring import ACCURATE, APPROXIMATE, Rate, Score, rounded_percent
 
 
 @dataclass(frozen=True)
@@ -145,13 +144,4 @@ def _of(rate: Rate) -> str:
 def percent_range(rate: Rate) -> str:
     """Write the 95% interval of a rate."""
     low, high = rate.interval
-    return f"{_percent(low)}-{_percent(high)}%"
-
-
-def _percent(share: float) -> str:
-    """Write whole percents, but never 0 of something nor 100 of not all."""
-    if 0 < share < 0.01:
-        return f"{100 * share:.2g}"
-    if 0.99 < share < 1:
-        return f"{math.floor(1000 * share) / 10:.1f}"
-    return f"{100 * share:.0f}"
+    return f"{rounded_percent(low)}-{rounded_percent(high)}%"

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from recollect.scoring import rounded_percent
+
 MISSING = "–"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -18,11 +20,11 @@ def percent(share: float) -> str:
 
 def whole_percent(share: float) -> str:
     """Write whole percents, but never 0% of something nor 100% of not all."""
-    return f"{_whole_percent(share)}%"
+    return f"{rounded_percent(share)}%"
 
 
 def percent_range(low: float, high: float) -> str:
-    return f"{_whole_percent(low)}–{_whole_percent(high)}%"
+    return f"{rounded_percent(low)}–{rounded_percent(high)}%"
 
 
 def two_digits(value: float) -> str:
@@ -106,14 +108,6 @@ def flattened(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield from flattened(value, label)
         else:
             yield label, as_text(value)
-
-
-def _whole_percent(share: float) -> str:
-    if 0 < share < 0.01:
-        return f"{100 * share:.2g}"
-    if 0.99 < share < 1:
-        return f"{math.floor(1000 * share) / 10:.1f}"
-    return f"{100 * share:.0f}"
 
 
 def _whole_number(value: int) -> str:

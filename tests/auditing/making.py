@@ -1,5 +1,7 @@
 """Small audits whose outcome is known beforehand."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,3 +28,13 @@ def small_audit(train: int = 8, control: int | Images | None = 6, **more: Any) -
     options["control"] = images(control, 2) if isinstance(control, int) else control
     model = more.pop("model", Memorizer(stored.pixels))
     return audit(model, train=more.pop("given", stored), **options | more)
+
+
+def comparable_facts(folder: Path) -> dict[str, Any]:
+    """audit.json without what has to differ between two runs."""
+    saved = json.loads((folder / "audit.json").read_text())
+    saved["provenance"].pop("started")
+    saved.pop("checksum")
+    for row in saved["summary"]:
+        row.pop("seconds")
+    return saved

@@ -1,6 +1,5 @@
 """What changes between a stopped or finished audit and the next one in its folder: nothing old is mixed in."""
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from recollect.auditing import Audit, audit
 from recollect.diffusion import can_open_priors, open_denoiser
 from recollect.methods import DDNM
 from recollect.records import read_records
-from tests.auditing.making import images
+from tests.auditing.making import comparable_facts, images
 from tests.diffusion.folders import write_prior
 from tests.models.making import Tiny, export, script, tiny
 
@@ -81,16 +80,6 @@ def stop_after_one_cell(out: Path, **request: Any) -> None:
     assert list((out / "cells").glob("*.json"))
 
 
-def outcome(folder: Path) -> Any:
-    """audit.json without times."""
-    found = json.loads((folder / "audit.json").read_text())
-    found["provenance"].pop("started")
-    found.pop("checksum")
-    for row in found["summary"]:
-        row.pop("seconds")
-    return found
-
-
 @pytest.mark.parametrize("before", [stop_after_one_cell, run])
 @pytest.mark.parametrize("change", [factory, torchscript, exported, schedule])
 def test_a_change_starts_a_new_audit_and_is_told(
@@ -103,7 +92,7 @@ def test_a_change_starts_a_new_audit_and_is_told(
     request = change(tmp_path, True)
     run(out, tell=sentences.append, **request)
     run(tmp_path / "fresh", **request)
-    assert outcome(out) == outcome(tmp_path / "fresh")
+    assert comparable_facts(out) == comparable_facts(tmp_path / "fresh")
     assert sentences == [
         f"{out} held an audit of another model, other images or other settings; it was moved to "
         f"{out / 'earlier' / '1'}, and a new audit starts."
