@@ -47,7 +47,10 @@ def take_plan(ctx: typer.Context, path: Path | None) -> Path | None:
 def audit_command(
     ctx: typer.Context,
     model: Annotated[
-        str, typer.Argument(help="The autoencoder. No file runs code when opened. {model_formats}", metavar="MODEL")
+        str,
+        typer.Argument(
+            metavar="MODEL", help="The autoencoder or diffusion model. No file runs code when opened. {model_formats}"
+        ),
     ],
     train: Annotated[
         str | None, typer.Option(metavar="SOURCE", help="The images that it was trained on. {sources}")
@@ -215,9 +218,8 @@ def audit_command(
 ) -> None:  # fmt: skip
     """Measure how much of its training set can be recovered from a model.
 
-    Training images are damaged by erasing pixels, and the model alone is used to recover them. Control images, which
-    the model never saw, are treated in the same way. Training images recovered while control images are not were
-    memorized.
+    Pixels of training images are erased, and the model alone is used to recover them. Unseen images (--control) are
+    treated in the same way. Training images recovered while unseen ones are not were memorized.
     """
     from recollect.auditing import AuditRequest, OutOfTime, run_audit, shown_progress
 
