@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
+from recollect.accelerate import cuda_graphs
 from recollect.accelerate.cuda_graph_pool import CudaGraphPool
 from recollect.accelerate.cuda_graphs import CudaGraphs, Step
 from recollect.degradation import all_erased
@@ -199,10 +200,11 @@ def test_a_failed_capture_leaves_memory_and_random_numbers_as_usable_as_before()
     KnownMask()(Uncapturable().cuda(), observations(8), mask("block", SHAPE))
     other = torch.cuda.Stream()
     torch.cuda.empty_cache()
+    before = torch.cuda.memory_reserved()  # what other tests hold is not at issue
     for _ in range(20):
         torch.empty(2**26, dtype=torch.uint8, device="cuda").record_stream(other)
         torch.cuda.synchronize()
-    assert torch.cuda.memory_reserved() < 10 * 2**26
+    assert torch.cuda.memory_reserved() < before + 10 * 2**26
     torch.cuda.empty_cache()
     torch.rand(3, device="cuda")
 
@@ -266,12 +268,13 @@ def test_a_graph_that_is_not_kept_leaves_room_for_others() -> None:
 
 @gpu
 def test_batches_that_keep_the_device_busy_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken, y = count_replays(monkeypatch), observations(1024)
-    f = FullyConnected(SHAPE, layers=4, width=8192).cuda()
-    for _ in range(2):  # the first time it may be that kernels have to be compiled while the host launches them
-        recovery = KnownMask()(f, y, mask("block", SHAPE))
-    assert taken[1] < 38
-    check_equal(recovery, KnownMask()(eager(f), y, mask("block", SHAPE)))
+    """Launches are said to take too small a share of a step's time, whatever they take here."""
+    monkeypatch.setattr(cuda_graphs, "LAUNCH_SHARE", float("inf"))
+    taken, y, f = count_replays(monkeypatch), observations(64), network("lrelu")
+    recovery = KnownMask()(f, y, mask("block", SHAPE), chunk=32)
+    assert taken[0] >= 2
+    assert taken[1:] == [0]  # the second batch of that size is not tried again
+    check_equal(recovery, KnownMask()(eager(f), y, mask("block", SHAPE), chunk=32))
 
 
 @gpu
