@@ -32,9 +32,9 @@ def membership(train_mse: Sequence[float], control_mse: Sequence[float]) -> Memb
     fpr = np.searchsorted(np.sort(control), thresholds, side="right") / len(control)
     tpr, fpr = np.concatenate([[0.0], tpr]), np.concatenate([[0.0], fpr])
     auc = float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]) / 2))
-    found = float(tpr[fpr <= 0.01].max()) if len(control) >= FEWEST_CONTROL else None
+    tpr_at_1_fpr = float(tpr[fpr <= 0.01].max()) if len(control) >= FEWEST_CONTROL else None
     low, high = auc_interval(auc, len(train), len(control))
-    return Membership(auc, low, high, found, _thinned(fpr, tpr))
+    return Membership(auc, low, high, tpr_at_1_fpr, _thinned(fpr, tpr))
 
 
 def auc_interval(auc: float, train: int, control: int) -> tuple[float, float]:

@@ -180,11 +180,11 @@ def ended_on_others(record: Record, threshold: float) -> dict[str, str]:
 
 def returned_positions(records: Sequence[Record], threshold: float) -> list[int]:
     """Get the positions of the training images that recoveries of other pictures ended on."""
-    found: set[int] = set()
+    positions: set[int] = set()
     for record in records:
         ends = zip(_outcomes(record, threshold), record.nearest_index or [], strict=False)
-        found |= {where for outcome, where in ends if outcome == "another training image" and where is not None}
-    return sorted(found)
+        positions |= {where for outcome, where in ends if outcome == "another training image" and where is not None}
+    return sorted(positions)
 
 
 def _outcomes(record: Record, threshold: float) -> list[Any]:

@@ -158,8 +158,8 @@ def _membership(audit: SavedAudit) -> Card:
         return Card("Membership", "Not measured: there are no unseen images.", "checks")
     row = rows[0]
     auc = f"AUC {decimals(row['auc'], 2)} ({decimals(row['auc_low'], 2)}–{decimals(row['auc_high'], 2)})"
-    told = "training images stand out" if row["auc_low"] > 0.5 else "no better than guessing"
-    return Card("Membership", f"{auc}: {told}.", "curves")
+    meaning = "training images stand out" if row["auc_low"] > 0.5 else "no better than guessing"
+    return Card("Membership", f"{auc}: {meaning}.", "curves")
 
 
 def _limits() -> Card:
