@@ -1,10 +1,7 @@
 import contextlib
-import os
 import signal
-import subprocess
-import sys
-import textwrap
 from itertools import pairwise
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +11,12 @@ import torch
 from recollect import InputError
 from recollect.checkpoints import load_checkpoint, save_checkpoint, write_tensors
 from recollect.locks import UNFINISHED
-from recollect.training import MILESTONES, Recipe, Training
+from recollect.training import MILESTONES, Progress, Recipe, Training
 from recollect.training.run_folder import RunFolder, find_milestones, milestone_path
 from recollect.training.saved_state import FILE
 from tests.full_disk import full_disk
 from tests.training.small import Killed, loss_of, messages, small_images, small_network, train, vector
+from tests.warm import SERVER
 
 QUICK: dict[str, Any] = {"recipe": Recipe(rate=5e-3, solve_below=2e-2), "milestones": (3e-2, 1e-4, 1e-6)}
 
@@ -47,7 +45,6 @@ def writes_of(folder: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int | None
 
 @pytest.mark.parametrize("after", [False, True])
 def test_death_at_any_write_loses_nothing(after: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # drawing takes longer than all the rest
     whole = train(**QUICK)
     total = writes_of(tmp_path / "whole", monkeypatch, None, after)
     assert total >= 7  # the start, four milestones, the state, the curve
@@ -63,31 +60,17 @@ def test_death_at_any_write_loses_nothing(after: bool, tmp_path: Path, monkeypat
         assert torch.equal(vector(whole.network), vector(resumed.network)), stop_at
 
 
-SCRIPT = """
-    import sys
-    from pathlib import Path
-    import torch
+def train_watched(folder: Path, watcher: Connection) -> None:
+    """Train so slowly that every window is saved; say when one ends, and wait until told to continue."""
     torch.set_num_threads(1)
-    from recollect.training import Recipe
-    from tests.training.small import train
 
-    folder = Path(sys.argv[1])
-
-    def report(progress):
+    def report(progress: Progress) -> None:
         with (folder / "reported.txt").open("a") as file:
-            file.writelines(line + "\\n" for line in progress.messages)
-        print("window", flush=True)
-        sys.stdin.readline()  # waits until the parent lets it continue
+            file.writelines(line + "\n" for line in progress.messages)
+        watcher.send("window")
+        watcher.recv()
 
-    train(folder, seconds_per_pass=20, recipe=Recipe(rate=1e-3), report=report)  # so slow that every window is saved
-"""
-
-
-def start(folder: Path) -> subprocess.Popen[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(folder)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
+    train(folder, seconds_per_pass=20, recipe=Recipe(rate=1e-3), report=report)
 
 
 def reported(folder: Path) -> set[float]:
@@ -100,16 +83,15 @@ def reported(folder: Path) -> set[float]:
 def test_really_killed_it_resumes_and_loses_nothing_that_was_reported(tmp_path: Path) -> None:
     """SIGKILL while a state is written or the next window runs; on the CPU it ends with the same weights to the bit."""
     for count in (2, 9, 1):
-        process = start(tmp_path)
-        assert process.stdin
-        assert process.stdout
+        watcher, theirs = SERVER.Pipe()
+        process = SERVER.Process(target=train_watched, args=(tmp_path, theirs))
+        process.start()
         for _ in range(count):
-            assert process.stdout.readline() == "window\n"
-            process.stdin.write("continue\n")
-            process.stdin.flush()
+            assert watcher.recv() == "window"
+            watcher.send("continue")
         process.kill()
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         for wanted in reported(tmp_path):
             saved = load_checkpoint(tmp_path / f"loss-{wanted:.0e}.safetensors")
             assert loss_of(saved.network, small_images()) <= wanted * (1 + 1e-6)
