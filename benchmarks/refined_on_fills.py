@@ -145,7 +145,8 @@ def works(options: argparse.Namespace) -> list[Work]:
 def one_by_one(options: argparse.Namespace) -> Iterator[None]:
     for stage in STAGES:
         for work in works(options):
-            yield measure(work, stage)
+            measure(work, stage)
+            yield
 
 
 def in_processes(options: argparse.Namespace) -> Iterator[None]:
@@ -272,7 +273,9 @@ def fills_of(work: Work) -> tuple[str, ...]:
 
 def results(options: argparse.Namespace) -> dict[str, Any]:
     """Collect all parts that there are so far."""
-    networks, rows, gammas = {}, [], {}
+    networks: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
+    gammas: dict[str, Any] = {}
     for work in works(options):
         networks[work.name] = work.read("network")
         rows += work.read("cells") or []
