@@ -126,10 +126,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="of each process")
     parser.add_argument("--small", action="store_true", help="dry run: tiny networks and images, a mask, two fills")
     options = parser.parse_args(arguments)
-    options.cases = options.cases.split(",") if options.cases else list(COLLECTIONS[options.set].cases)
-    for name in options.cases:
-        if name not in COLLECTIONS[options.set].cases:
-            parser.error(f"there is no case {name!r}; choose from {', '.join(COLLECTIONS[options.set].cases)}")
+    known = COLLECTIONS[options.set].cases
+    options.cases = options.cases.split(",") if options.cases else list(known)
+    if unknown := set(options.cases) - set(known):
+        parser.error(f"there is no case {min(unknown)!r}; choose from {', '.join(known)}")
+    return with_sizes(options)
+
+
+def with_sizes(options: argparse.Namespace) -> argparse.Namespace:
+    """Add what follows from the options: the sizes of a dry run, processes and threads."""
     options.limit = SMALL_LIMIT if options.small else Blind.limit
     if options.small:
         options.count, options.gamma_count, options.train_seconds = 2, 2, min(options.train_seconds, 0.5)
