@@ -1,171 +1,294 @@
-"""Refined beside blind, iterate and the known mask, whatever erased pixels hold: the table of docs/methods.md.
+"""Refined beside blind, iterate and the known mask, whatever erased pixels hold, and the gamma that an audit chooses.
 
-    python benchmarks/refined_on_fills.py --cache CACHE --json results/refined-on-fills.json
+    python benchmarks/refined_on_fills.py --set reported --data DATA --cache CACHE --json results/refined-on-fills.json
 
-Rules and constants of refined were chosen on other networks and planted memorizers. Networks are trained once, into
-CACHE. A row is the accurate rate in percent over networks and masks, by fill; the last columns are applications of
-the autoencoder to a training and to an unseen image. "below" counts cells in which refined recovers fewer images than
-blind or iterate.
+DATA holds cifar10.npy and svhn.npy, 32 x 32 pixels. Each network is trained and measured in a process of its own.
+Networks and finished parts are kept in CACHE: the same call continues, and parts that are there are not measured again.
+Settings of refined and of the search for gamma may be changed by what `--set validation` shows, never by the other set.
+Costs are applications of the autoencoder to an image. refined may take three times blind's and iterate's once.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+from refined_cases import COLLECTIONS, Case, Collection, Damaged, attack_settings, damage, images_of
+from refined_tables import tables
+from reporting import check_writable, input_errors_end_it
+from torch import Tensor, nn
 
-from recollect import Blind, FullyConnected, Images, Iterate, KnownMask, Score, Stop, mask, observe
-from recollect.checkpoints import load_checkpoint
-from recollect.degradation import FILLS, PAPER_MASKS, fill_erased
+from recollect import Blind, Images, Iterate, KnownMask, Recovery, Score, Stop
+from recollect.auditing.tuning import Setting, Tuning, masks_to_tune_on, search_space, set_apart, try_method
+from recollect.degradation import Observation, Start
 from recollect.methods import Method, Refined
-from recollect.records import provenance, write_json
-from recollect.sources import load
-from recollect.training import train_to_loss
+from recollect.methods.refined import BUDGET_FACTOR
+from recollect.records import provenance, read_json, write_json
+from recollect.scoring import ACCURATE
 
-Autoencoder = Callable[[Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Memorizer:
-    """An autoencoder that memorizes without training: softmax attention over stored images."""
-
-    stored: Tensor
-    sharpness: float
-
-    def __call__(self, x: Tensor) -> Tensor:
-        stored = self.stored.flatten(1)
-        distances = torch.cdist(x.flatten(1), stored, compute_mode="donot_use_mm_for_euclid_dist").square()
-        return (torch.softmax(-self.sharpness * distances, 1) @ stored).view_as(x)
+GAMMAS = [round(float(gamma), 3) for gamma in np.geomspace(0.03, 5, 16)]
+SMALL_GAMMAS, SMALL_LIMIT = GAMMAS[5::5], 3  # of a dry run, and its rounds
+KNOWN_STEPS = 400
+REPORT_EVERY = 5  # seconds between two writes of the results
+STAGES = ("cells", "gammas")
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A fully connected network, trained to a loss on its images."""
+class Work:
+    """One network of a collection, and how its parts are measured."""
 
-    images: str
-    loss: float
-    gamma: float
-    layers: int
-    width: int
-    seed: int
+    name: str
+    options: argparse.Namespace
 
-    def autoencoder(self, folder: Path) -> Autoencoder:
-        """Take the network from its folder, or train it now."""
-        file = folder / f"loss-{self.loss:.0e}.safetensors"
+    @property
+    def collection(self) -> Collection:
+        return COLLECTIONS[self.options.set]
+
+    @property
+    def case(self) -> Case:
+        return self.collection.cases[self.name]
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.options.cache) / self.options.set / self.name.replace(" ", "-")
+
+    def once(self, part: str, compute: Callable[[], Any]) -> Any:
+        """Read a part that is there, else compute and keep it; None if the time is over."""
+        file = self.folder / f"{part}.json"
         if not file.exists():
-            images = load(self.images)
-            network = FullyConnected(images.shape, layers=self.layers, width=self.width, seed=self.seed)
-            train_to_loss(network, images, self.loss, out=folder, device="cpu")
-        return load_checkpoint(file).network.eval()
+            if time.time() > self.options.deadline:
+                return None
+            write_json(file, compute())
+        return read_json(file)
 
+    def read(self, part: str) -> Any:
+        file = self.folder / f"{part}.json"
+        return read_json(file) if file.exists() else None
 
-@dataclass(frozen=True)
-class Planted:
-    """A memorizer of the first two thirds of its images: the rest cannot be recovered."""
+    def images(self) -> tuple[Images, Images]:
+        return images_of(self.case, self.collection, self.options.data, self.options.small)
 
-    images: str
-    gamma: float
-    sharpness: float
+    def network(self, images: Images) -> nn.Module | None:
+        """Take the network from its folder, or train it now; None if the time is over."""
+        file = self.folder / "network.pt"
+        if self.once("network", lambda: self._train(images, file)) is None:
+            return None
+        network = self.case.untrained(images.shape, self.options.small)
+        network.load_state_dict(torch.load(file, map_location="cpu", weights_only=True))
+        return network.to(self.options.device).eval()
 
-    def autoencoder(self, _folder: Path) -> Autoencoder:
-        images = load(self.images)
-        return Memorizer(images.pixels[: 2 * len(images) // 3], self.sharpness)
-
-
-CASES: dict[str, Trained | Planted] = {
-    "fc6": Trained("photos?count=40&size=24", 1e-8, gamma=0.5, layers=6, width=192, seed=7),
-    "fc6-1e-6": Trained("photos?count=40&size=24", 1e-6, gamma=0.5, layers=6, width=192, seed=7),
-    "fc10": Trained("photos?count=32&size=16", 1e-8, gamma=0.5, layers=10, width=256, seed=8),
-    "fc20": Trained("photos?count=24&size=16", 1e-7, gamma=0.1, layers=20, width=160, seed=9),
-    "sharp plant": Planted("photos?count=24&size=24", gamma=0.5, sharpness=20.0),
-    "blunt plant": Planted("photos?count=24&size=24", gamma=2.0, sharpness=4.0),
-}
+    def _train(self, images: Images, file: Path) -> dict[str, Any]:
+        began = time.time()
+        seconds = max(1.0, min(self.options.train_seconds, self.options.deadline - began))
+        network, loss = self.case.fit(images, self.options.device, seconds, self.options.small)
+        torch.save(network.state_dict(), file)
+        return {"images": len(images), "loss": loss, "seconds": time.time() - began}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = parse(arguments)
-    torch.set_num_threads(options.threads)
-    rows: list[dict[str, Any]] = []
-    for name in options.cases.split(","):
-        of_case = [{"case": name, **row} for row in measured(name, CASES[name], options)]
-        print(f"{name}\n{table(of_case)}\n", flush=True)
-        rows += of_case
-    print(f"all\n{table(rows)}")
-    if options.json:
-        write_json(options.json, {"rows": rows, **provenance("cpu")})
+    with input_errors_end_it():
+        run(parse(arguments))
+
+
+def run(options: argparse.Namespace) -> None:
+    check_writable(options.json, *(work.folder / "cells.json" for work in works(options)))
+    options.deadline = time.time() + options.seconds
+    stages = in_processes(options) if options.jobs > 1 else one_by_one(options)
+    for _ in stages:
+        write_json(options.json, results(options))
+    print(tables(results(options)))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cache", type=Path, required=True, help="folder for the trained networks")
-    parser.add_argument("--cases", default=",".join(CASES), help="comma-separated: " + ", ".join(CASES))
-    parser.add_argument("--masks", default="half", help="comma-separated, of " + ", ".join(PAPER_MASKS))
-    parser.add_argument("--fills", default=",".join(FILLS))
-    parser.add_argument("--count", type=int, default=6, help="images of each set that are attacked, at the most")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
-    return parser.parse_args(arguments)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=list(COLLECTIONS), required=True)
+    parser.add_argument("--cache", type=Path, required=True, help="folder for networks and finished parts")
+    parser.add_argument("--json", type=Path, required=True, help="all numbers so far are written here")
+    parser.add_argument("--data", type=Path, help="folder of cifar10.npy and svhn.npy; a dry run can do without")
+    parser.add_argument("--cases", help="comma-separated; all by default")
+    parser.add_argument("--count", type=int, default=16, help="training images attacked, and half as many unseen")
+    parser.add_argument("--gamma-count", type=int, default=12, help="training images under each gamma")
+    parser.add_argument("--train-seconds", type=float, default=60, help="of each network, at the most")
+    parser.add_argument("--seconds", type=float, default=330, help="after which no further part is begun")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--jobs", type=int, help="processes at a time; by default one a network on a GPU, else one")
+    parser.add_argument("--threads", type=int, help="of each process")
+    parser.add_argument("--small", action="store_true", help="dry run: tiny networks and images, a mask, two fills")
+    options = parser.parse_args(arguments)
+    known = COLLECTIONS[options.set].cases
+    options.cases = options.cases.split(",") if options.cases else list(known)
+    if unknown := set(options.cases) - set(known):
+        parser.error(f"there is no case {min(unknown)!r}; choose from {', '.join(known)}")
+    return with_sizes(options)
 
 
-def measured(name: str, case: Trained | Planted, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Attack training and unseen images under every mask and fill with every method: a row each."""
-    f = case.autoencoder(options.cache / name)
-    for part in ("train", "unseen"):
-        images = load(case.images + ("&part=control" if part == "unseen" else ""))
-        images = images[images.spread(min(options.count, len(images)))]
-        for mask_name in options.masks.split(","):
-            for fill in options.fills.split(","):
-                counts = attacked(f, images, mask_name, fill, case.gamma)
-                yield {"set": part, "mask": mask_name, "fill": fill, "images": len(images), **counts}
+def with_sizes(options: argparse.Namespace) -> argparse.Namespace:
+    """Add what follows from the options: the sizes of a dry run, processes and threads."""
+    options.limit = SMALL_LIMIT if options.small else Blind.limit
+    if options.small:
+        options.count, options.gamma_count, options.train_seconds = 2, 2, min(options.train_seconds, 0.5)
+    options.jobs = options.jobs or (len(options.cases) if options.device.startswith("cuda") else 1)
+    options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.jobs)
+    return options
 
 
-def attacked(f: Autoencoder, images: Images, mask_name: str, fill: str, gamma: float) -> dict[str, Any]:
-    """Count what each method recovers accurately, its applications of f, and the images that converge."""
-    seen = observe(images, fill_erased(mask(mask_name, images.shape), images, fill))
+def works(options: argparse.Namespace) -> list[Work]:
+    return [Work(name, options) for name in options.cases]
+
+
+def one_by_one(options: argparse.Namespace) -> Iterator[None]:
+    for stage in STAGES:
+        for work in works(options):
+            measure(work, stage)
+            yield
+
+
+def in_processes(options: argparse.Namespace) -> Iterator[None]:
+    """Measure networks side by side; a network's gammas wait for its cells, so that it is trained once."""
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(measure, work, STAGES[0]): (work, 1) for work in works(options)}
+        while running:
+            for future in wait(running, timeout=REPORT_EVERY, return_when=FIRST_COMPLETED).done:
+                work, following = running.pop(future)
+                if error := future.exception():  # the other networks need not suffer
+                    print(f"{work.name} failed: {type(error).__name__}: {error}", flush=True)
+                elif following < len(STAGES):
+                    running[pool.submit(measure, work, STAGES[following])] = (work, following + 1)
+            yield
+
+
+def measure(work: Work, stage: str) -> None:
+    """Measure one stage of a network, as far as the time allows."""
+    torch.set_num_threads(work.options.threads)
+    train, unseen = work.images()
+    network = work.network(train)
+    if network is None:
+        return
+    if stage == "cells":
+        work.once("cells", lambda: measured_cells(work, network, train, unseen))
+    else:
+        measure_gammas(work, network, train)
+    print(f"{work.name}: {stage}, {work.options.deadline - time.time():.0f} s left", flush=True)
+
+
+def measured_cells(work: Work, network: nn.Module, train: Images, unseen: Images) -> list[dict[str, Any]]:
+    """Attack training and unseen images under every mask and fill with every method: a row a cell."""
+    count, rows = work.options.count, []
+    for part, images in (("train", train[train.spread(count)]), ("unseen", unseen[unseen.spread(count // 2)])):
+        damaged = damage(images, masks_of(work), fills_of(work), work.collection.seed)
+        recoveries = attacked(network, damaged, *attack_settings(work.case, network), work.options.limit)
+        rows += [
+            {"case": work.name, "set": part, "mask": mask, "fill": fill, **row_of(recoveries, damaged, cell)}
+            for cell, (mask, fill) in enumerate(damaged.cells)
+        ]
+    return rows
+
+
+def attacked(f: nn.Module, damaged: Damaged, gamma: float, start: Start, limit: int) -> dict[str, Recovery]:
     methods: dict[str, Method] = {
-        "blind": Blind(gamma), "iterate": Iterate(), "refined": Refined(gamma), "known": KnownMask(gamma, 400)
-    }  # fmt: skip
-    found = {name: method(f, seen.y, seen.truth) for name, method in methods.items()}
+        "blind": Blind(gamma, limit=limit, start=start),
+        "iterate": Iterate(),
+        "refined": Refined(gamma, limit=limit, start=start),
+        "known": KnownMask(gamma, KNOWN_STEPS),
+    }
+    return {name: method(f, damaged.y, damaged.truth) for name, method in methods.items()}
+
+
+def row_of(recoveries: dict[str, Recovery], damaged: Damaged, cell: int) -> dict[str, Any]:
+    """Count what each method recovers in a cell, its cost, and how its images stopped."""
+    rows = damaged.rows(cell)
+    originals = damaged.images.pixels[rows]
+    found = {name: recovery[rows] for name, recovery in recoveries.items()}
+    scores = {name: Score.of(recovery.estimate, originals) for name, recovery in found.items()}
+    accurate = {name: score.mse < ACCURATE for name, score in scores.items()}
+    allowed = BUDGET_FACTOR * found["blind"].steps + found["iterate"].steps
+    cycling = found["blind"].stop == Stop.CYCLE
     return {
-        "accurate": {name: Score.of(r.estimate, images.pixels).accurate.count for name, r in found.items()},
-        "steps": {name: int(r.steps.sum()) for name, r in found.items()},
-        "converged": {name: r.stops.count(Stop.CONVERGED) for name, r in found.items()},
+        "images": len(originals),
+        "accurate": {name: score.accurate.count for name, score in scores.items()},
+        "approximate": {name: score.approximate.count for name, score in scores.items()},
+        "steps": {name: int(recovery.steps.sum()) for name, recovery in found.items()},
+        "stops": {name: dict(Counter(stop.name.lower() for stop in r.stops)) for name, r in found.items()},
+        "lost": int(((accurate["blind"] | accurate["iterate"]) & ~accurate["refined"]).sum()),
+        "over_cost": int((found["refined"].steps > allowed).sum()),
+        "cycling": counts_of(cycling, accurate, found["refined"]),
     }
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    fills = list(dict.fromkeys(row["fill"] for row in rows))
-    train, unseen = of(rows, "set", "train"), of(rows, "set", "unseen")
-    lines = [f"{'':<10}" + "".join(f"{name:>10}" for name in [*fills, "converged", "f, train", "f, unseen"])]
-    lines += [line(method, fills, train, unseen) for method in rows[0]["accurate"]]
-    found = sum(row["accurate"]["refined"] for row in unseen)
-    return "\n".join([*lines, f"below blind or iterate: {below(train)} of {len(train)} cells; unseen found: {found}"])
+def counts_of(cycling: Tensor, accurate: dict[str, Tensor], refined: Recovery) -> dict[str, int]:
+    """Count images whose blind masks cycle: how many of these refined brings to rest, and what both recover."""
+    return {
+        "images": int(cycling.sum()),
+        "converged": int((cycling & (refined.stop == Stop.CONVERGED)).sum()),
+        "blind": int((cycling & accurate["blind"]).sum()),
+        "refined": int((cycling & accurate["refined"]).sum()),
+    }
 
 
-def line(method: str, fills: list[str], train: list[dict[str, Any]], unseen: list[dict[str, Any]]) -> str:
-    rates = [share(of(train, "fill", fill), "accurate", method) for fill in fills]
-    cells = [f"{100 * rate:.1f}" for rate in [*rates, share(train, "converged", method)]]
-    cells += [f"{share(part, 'steps', method):.0f}" for part in (train, unseen)]
-    return f"{method:<10}" + "".join(f"{cell:>10}" for cell in cells)
+def measure_gammas(work: Work, network: nn.Module, train: Images) -> None:
+    """Let the audit's search choose gamma on images that are left out, then try a dense grid on others."""
+    few = set_apart(train)
+    tried = work.once("tuning", lambda: tuned(work, network, few))
+    if tried is None:
+        return
+    chosen = Tuning(list(few.ids), [], tried).best
+    others = train[[position for position, name in enumerate(train.ids) if name not in few.ids]]
+    damaged = damaged_for_gammas(work, others[others.spread(work.options.gamma_count)], masks_of(work))
+    for gamma in dict.fromkeys([chosen.gamma, *(SMALL_GAMMAS if work.options.small else GAMMAS)]):
+        attack = Refined(gamma, start=chosen.start, limit=work.options.limit)
+        work.once(f"gamma-{gamma:g}", partial(tried_with, network, damaged, attack))
 
 
-def of(rows: list[dict[str, Any]], key: str, value: str) -> list[dict[str, Any]]:
-    return [row for row in rows if row[key] == value]
+def tuned(work: Work, network: nn.Module, few: Images) -> list[dict[str, Any]]:
+    """Try every setting that an audit with --gamma auto tries, on all masks and fills at once."""
+    space = search_space(network, "auto", None, 0.0)
+    damaged = damaged_for_gammas(work, few, tuple(masks_to_tune_on({name: name for name in masks_of(work)})))
+    settings = space.settings[: 2 if work.options.small else None]
+    return [tried_with(network, damaged, space.attack(setting, paste=True)) for setting in settings]
 
 
-def share(rows: list[dict[str, Any]], what: str, method: str) -> float:
-    """Return the mean over images."""
-    return sum(row[what][method] for row in rows) / max(1, sum(row["images"] for row in rows))
+def damaged_for_gammas(work: Work, images: Images, masks: tuple[str, ...]) -> Damaged:
+    fills = work.collection.gamma_fills[: 2 if work.options.small else None]
+    return damage(images, masks, fills, work.collection.seed)
 
 
-def below(rows: list[dict[str, Any]]) -> int:
-    """Count cells in which refined recovers fewer images than blind or iterate."""
-    return sum(row["accurate"]["refined"] < max(row["accurate"]["blind"], row["accurate"]["iterate"]) for row in rows)
+def tried_with(network: nn.Module, damaged: Damaged, attack: Method) -> dict[str, Any]:
+    tried = try_method(network, damaged.images, attack, [Observation(damaged.y, damaged.truth)])
+    return {**tried, "images": len(damaged.y)}
+
+
+def masks_of(work: Work) -> tuple[str, ...]:
+    return work.collection.masks[: 1 if work.options.small else None]
+
+
+def fills_of(work: Work) -> tuple[str, ...]:
+    return work.collection.fills[:: 3 if work.options.small else 1]
+
+
+def results(options: argparse.Namespace) -> dict[str, Any]:
+    """Collect all parts that there are so far."""
+    networks: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
+    gammas: dict[str, Any] = {}
+    for work in works(options):
+        networks[work.name] = work.read("network")
+        rows += work.read("cells") or []
+        if tried := work.read("tuning"):
+            chosen: Setting = Tuning([], [], tried).best
+            grid = sorted((read_json(file) for file in work.folder.glob("gamma-*.json")), key=lambda one: one["gamma"])
+            gammas[work.name] = {"chosen": chosen.gamma, "tuning": tried, "grid": grid}
+    return {"set": options.set, **provenance(options.device), "networks": networks, "rows": rows, "gammas": gammas}
 
 
 if __name__ == "__main__":
