@@ -121,23 +121,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    scale = SMALL if options.small else FULL
-    given = {name: getattr(options, name) for name in ("rounds", "unseen") if getattr(options, name) is not None}
-    scale = replace(scale, **given)
+    scale = scale_of(options)
     device = choose_device(options.device)
-    chosen = list(scale.parts) if options.only is None else options.only.split(",")
+    paths = {name: options.out / f"diffusion-{name}.json" for name in chosen_parts(options.only, scale)}
+    check_writable(*paths.values())
+    missing = {name: scale.parts[name] for name, path in paths.items() if not is_complete(path)}
+    train, unseen = (read_images(options.images / f"{which}.npy", scale.pixels) for which in ("train", "unseen"))
+    remaining = sum(part.seconds for part in missing.values())
+    clock = Clock(options.budget or 60.0 + remaining)
+    for name, part in missing.items():
+        seconds = clock.left * part.seconds / remaining
+        PartRun(name, scale, train, unseen, device, clock, seconds, paths[name]).run()
+        remaining -= part.seconds
+    print(f"all done, {clock.left:.0f} s left", flush=True)
+
+
+def scale_of(options: argparse.Namespace) -> Scale:
+    scale = SMALL if options.small else FULL
+    given = {name: getattr(options, name) for name in ("rounds", "unseen")}
+    return replace(scale, **{name: value for name, value in given.items() if value is not None})
+
+
+def chosen_parts(only: str | None, scale: Scale) -> list[str]:
+    chosen = list(scale.parts) if only is None else only.split(",")
     if unknown := [name for name in chosen if name not in scale.parts]:
         raise InputError(f"There is no part {unknown[0]!r}; choose from {', '.join(scale.parts)}.")
-    paths = {name: options.out / f"diffusion-{name}.json" for name in chosen}
-    check_writable(*paths.values())
-    missing = [name for name in chosen if not is_complete(paths[name])]
-    images = {which: read_images(options.images / f"{which}.npy", scale.pixels) for which in ("train", "unseen")}
-    clock = Clock(options.budget or 60.0 + sum(scale.parts[name].seconds for name in missing))
-    for number, name in enumerate(missing):
-        remaining = sum(scale.parts[later].seconds for later in missing[number:])
-        seconds = clock.left * scale.parts[name].seconds / remaining
-        PartRun(name, scale, images["train"], images["unseen"], device, clock, seconds, paths[name]).run()
-    print(f"all done, {clock.left:.0f} s left", flush=True)
+    return chosen
 
 
 def is_complete(path: Path) -> bool:
