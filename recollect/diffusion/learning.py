@@ -129,7 +129,7 @@ class Learner:
         """Return the step as a CUDA graph; the training's state stays the same."""
         if self._captured is None:
             device = self.images.device
-            with self._keeping_state(), torch.backends.cudnn.flags(enabled=True, benchmark=True):
+            with self.keeping_state(), torch.backends.cudnn.flags(enabled=True, benchmark=True):
                 warm_up(self._take, device, WARM_UP_STEPS)
                 torch.cuda.synchronize(device)
                 torch.cuda.empty_cache()  # a graph cannot use the memory that the warm-up left cached
@@ -137,12 +137,15 @@ class Learner:
         return self._captured
 
     @contextmanager
-    def _keeping_state(self) -> Iterator[None]:
+    def keeping_state(self) -> Iterator[None]:
         """Undo the steps taken inside: every tensor that they change gets its value back, in its own memory."""
         changed = [*self.weights, *self.averaged, self._loss_sum]
         values = [tensor.detach().clone() for tensor in changed]
         moments = {id(w): {k: v.clone() for k, v in self.optimizer.state[w].items()} for w in self.weights}
+        steps, draws = self.steps, self.draws.get_state()
         yield
+        self.steps = steps
+        self.draws.set_state(draws)
         with torch.no_grad():
             for tensor, value in zip(changed, values, strict=True):
                 tensor.copy_(value)

@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from recollect import Images
+from recollect.diffusion import Denoiser, DenoiserRecipe, train_denoiser
+from tests.benchmarks.running import benchmark, ended
+
+attacks, training = benchmark("diffusion_attacks"), benchmark("diffusion_training")
+
+
+def random_images(count: int, seed: int) -> Images:
+    return Images(torch.rand(count, 3, 8, 8, generator=torch.Generator().manual_seed(seed)))
+
+
+def test_each_length_is_the_training_of_that_length_alone(tmp_path: Path) -> None:
+    images = random_images(6, seed=0)
+    recipe = DenoiserRecipe(settings={"widths": (16,)}, batch=2, warm_up=2)
+    learner = training.learner_for(images, recipe, torch.device("cpu"))
+    training.seconds_a_step(learner, 1)  # leaves no trace
+    trained = training.train_lengths(learner, [3, 8])
+    assert training.steps_in_all([3, 8]) == 8 + 2
+    for one in trained:
+        folder = tmp_path / str(one.steps)
+        alone = train_denoiser(images, folder, max_steps=one.steps, recipe=recipe, device="cpu", samples=0)
+        expected = alone.network.state_dict()
+        assert all(torch.equal(weights, expected[name]) for name, weights in one.network.state_dict().items())
+
+
+def test_a_denoiser_that_holds_its_training_images_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, unseen = random_images(8, seed=1), random_images(8, seed=2)
+    stored = 2 * train.pixels.flatten(1) - 1
+
+    def memorizer(x: Tensor, sigma: Tensor) -> Tensor:
+        distances = torch.cdist(x.flatten(1), stored).square()
+        return (torch.softmax(-distances / (2 * sigma**2), 1) @ stored).view_as(x)
+
+    monkeypatch.setattr(attacks, "LEVELS", (0.2, 0.4))
+    sets = attacks.Sets({"train": train[:6], "unseen": unseen[:6]}, {"train": train[6:], "unseen": unseen[6:]})
+    denoiser = Denoiser.of(memorizer, train.shape)
+    record, pictures = attacks.measure(denoiser, train, sets, rounds=2, samples=8)
+    block = record["attacks"]["blind"]["block"]
+    assert (block["train"]["recovered"], block["unseen"]["recovered"]) == (6, 0)
+    assert block["membership"]["auc"] == 1
+    assert [row["loss_gap"] > 0 for row in record["noise_levels"]] == [True, True]
+    assert {name: own["levels"][0]["auc"] for name, own in record["membership"].items()}["loss"] == 1
+    assert record["extraction"]["distinct"]["approximate"] > 0
+    assert pictures["half"].shape == (3, 4, 3, 8, 8)
+
+
+def test_a_part_that_is_on_record_is_skipped_and_others_are_refused(tmp_path: Path) -> None:
+    for name in ("train", "unseen"):
+        np.save(tmp_path / f"{name}.npy", np.zeros((2, 3, 8, 8), np.uint8))
+    (tmp_path / "diffusion-12.json").write_text('{"complete": true}')
+    options = ["--images", str(tmp_path), "--out", str(tmp_path), "--small", "--only"]
+    assert ended("diffusion", *options, "12").out.startswith("all done")
+    assert ended("diffusion", *options, "13").err == "There is no part '13'; choose from 12, 40."
