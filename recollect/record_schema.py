@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
-from recollect.errors import is_number, is_whole
+from recollect.errors import is_number
 
 
-def _is_error(value: Any) -> bool:
-    return value is None or (is_number(value) and 0 <= value < math.inf)  # null: the estimate was not finite
+@dataclass(frozen=True)
+class Column:
+    """The types of a column's values, as JSON gives them, and the bound of its numbers, which begin at 0."""
+
+    types: Set[type]
+    below: float = math.inf
+    optional: bool = False  # the column as a whole
+
+    def holds(self, values: Any) -> bool:
+        if not isinstance(values, list) or not set(map(type, values)) <= self.types:
+            return False
+        if str in self.types:
+            return True
+        numbers = [value for value in values if value is not None]
+        return not numbers or (min(numbers) >= 0 and max(numbers) < self.below)
 
 
-def _is_share(value: Any) -> bool:
-    return value is None or (is_number(value) and 0 <= value <= 1)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_id(value: Any) -> bool:
-    return value is None or isinstance(value, str)  # null: the estimate was not finite
-
-
-def _is_position(value: Any) -> bool:
-    return value is None or is_whole(value)
-
-
-COLUMNS: Mapping[str, Callable[[Any], bool]] = {
-    "ids": _is_text, "mse": _is_error, "rounds": is_whole, "steps": is_whole, "stop": _is_text,
-    "mask_accuracy": _is_share, "mask_iou": _is_share, "nearest": _is_id, "nearest_index": _is_position,
-    "nearest_mse": _is_error,
+NULL = type(None)  # of an estimate that was not finite
+TEXT, WHOLE, ERROR = Column({str}), Column({int}), Column({int, float, NULL})
+SHARE = Column({int, float, NULL}, below=math.nextafter(1, 2), optional=True)
+COLUMNS: Mapping[str, Column] = {
+    "ids": TEXT, "mse": ERROR, "rounds": WHOLE, "steps": WHOLE, "stop": TEXT, "mask_accuracy": SHARE,
+    "mask_iou": SHARE, "nearest": Column({str, NULL}, optional=True),
+    "nearest_index": Column({int, NULL}, optional=True), "nearest_mse": replace(ERROR, optional=True),
 }  # fmt: skip
-OPTIONAL = {"mask_accuracy", "mask_iou", "nearest", "nearest_index", "nearest_mse"}
 
 
 def problem_of(data: Mapping[str, Any]) -> str:
@@ -44,16 +44,16 @@ def problem_of(data: Mapping[str, Any]) -> str:
             return f"its {name} is no list of named values"
     if not is_number(data["seconds"]) or not 0 <= data["seconds"] < math.inf:
         return "its seconds are no time"
-    if not (data["pictures_hash"] is None or _is_text(data["pictures_hash"])):
+    if not isinstance(data["pictures_hash"], str | None):
         return "its pictures_hash is no text"
     problems = (_column_problem(name, data[name], data["mse"]) for name in COLUMNS)
     return next(filter(None, problems), "")
 
 
 def _column_problem(name: str, column: Any, errors: Any) -> str:
-    if column is None and name in OPTIONAL:
+    if column is None and COLUMNS[name].optional:
         return ""
-    if not isinstance(column, list) or not all(map(COLUMNS[name], column)):
+    if not COLUMNS[name].holds(column):
         return f"its {name} are not what they should be"
     if isinstance(errors, list) and len(column) != len(errors) and (column or name != "ids"):
         return f"it has {len(errors)} errors for {len(column)} {name}"
