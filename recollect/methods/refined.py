@@ -79,7 +79,7 @@ class Refined(Method):
     start: Start = half_kept
     restarts: tuple[Start, ...] = (odd_ones_kept, smooth_ones_kept)  # of masks, so for erasures alone
     restart_steps: int = 80
-    polish_steps: int = 200
+    polish_steps: int = 400
     paste: bool = True  # right when there is no noise
 
     name: ClassVar[str] = "refined"
