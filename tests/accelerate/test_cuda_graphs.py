@@ -273,7 +273,7 @@ def test_batches_that_keep_the_device_busy_are_not_captured(monkeypatch: pytest.
     taken, y, f = count_replays(monkeypatch), observations(64), network("lrelu")
     recovery = KnownMask()(f, y, mask("block", SHAPE), chunk=32)
     assert taken[0] >= 2
-    assert taken[1:] == [0]  # the second batch of that size is not tried again
+    assert not any(taken[1:])  # later batches of that size are not tried again
     check_equal(recovery, KnownMask()(eager(f), y, mask("block", SHAPE), chunk=32))
 
 
