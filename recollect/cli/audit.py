@@ -303,13 +303,13 @@ def exit_with(verdict: Verdict | None, *, inconclusive_passes: bool) -> None:
 
 
 def read_rate_limit(text: str) -> float:
-    """Read a share such as 1% or 0.01; a bare 1 is refused, since it could mean either 1% or all."""
+    """Read a share such as 1% or 0.01; a bare 1 could mean either 1% or all, and a limit of 100% could never fail."""
     try:
         share = read_share(text)
     except ValueError:
         raise InputError(f"--fail-above takes a share such as 1% or 0.01, not {text!r}.") from None
-    if not 0 <= share <= 1 or (share == 1 and not text.endswith("%")):
-        raise InputError(f"--fail-above takes a share such as 1% or 0.01, up to 100%, not {text!r}.")
+    if not 0 <= share < 1:
+        raise InputError(f"--fail-above takes a share such as 1% or 0.01, below 100%, not {text!r}.")
     return share
 
 
