@@ -87,8 +87,7 @@ def _verdict(audit: Audit) -> Iterator[str]:
     verdict = audit.verdict
     if verdict is None:
         return
-    rates = {name: audit.any_attack(name).rate(verdict.threshold.mse) for name in audit.sets}
-    judged = Judged(rates["train"], rates.get("control"))
+    judged = Judged.of(audit, verdict.threshold, len(audit.facts["train"]["repeated"]))
     if (judged.value, judged.bound) != (verdict.value, verdict.bound):
         yield "The value and the bound of the verdict are not those that the records give."
     failed, may_pass = judged.value > verdict.limit, judged.bound <= verdict.limit
