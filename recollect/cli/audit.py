@@ -16,6 +16,7 @@ from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus
 from recollect.cli.printing import echo, output_on_stderr, visible_console
 from recollect.errors import InputError, read_share
 from recollect.names import printable
+from recollect.visible import visible
 
 if TYPE_CHECKING:
     from recollect.auditing import Audit, ShardedMeasurer
@@ -280,8 +281,8 @@ def open_measurer(
 
 
 def say(line: str) -> None:
-    """Print a line beside the results."""
-    echo(line, err=True)
+    """Print a line beside the results; a bar replaces `sys.stderr` to print it above itself."""
+    sys.stderr.write(f"{visible(line)}\n")
 
 
 def print_result(result: Audit, out: Path, as_json: bool, *, verbose: bool = False) -> None:

@@ -36,7 +36,7 @@ def test_it_prints_the_headline_and_writes_the_report(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "\nThis model reproduces 6 of 6 training images (95% interval 61-100%). Of 5" in result.stdout
     assert "The report: audit/report.html" in result.stdout
-    assert result.stderr.startswith("20 cells (6 train images and 5 control images): at most ")
+    assert result.stderr.startswith("5 methods under 2 masks, on 6 training and 5 unseen images: at most ")
     assert "\n100% done: checking numerical stability\n" in result.stderr
     found = json.loads((folder / "audit" / "audit.json").read_text())
     assert found["title"] == "making_a_model:Planted"
