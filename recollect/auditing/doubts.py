@@ -58,7 +58,7 @@ def _attacks(evidence: Evidence) -> Iterator[str]:
     if not evidence.attacks:
         yield "No attack was run: every method knows the mask."
     elif evidence.strongest_left_out:
-        yield f"The strongest attack, {evidence.strongest_left_out}, was not run; add it to --methods."
+        yield f"The strongest attack, {evidence.strongest_left_out}, was not run; add it to the methods."
 
 
 def _damage(evidence: Evidence) -> Iterator[str]:

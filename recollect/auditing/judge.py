@@ -16,7 +16,7 @@ from recollect.auditing.inputs import Inputs
 from recollect.auditing.method_setup import attacks, class_value, counted_methods, names_with, strongest_left_out
 from recollect.auditing.stability import Stability
 from recollect.auditing.statistics import Statistics
-from recollect.auditing.thresholds import Threshold, supported_by
+from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold, supported_by
 from recollect.auditing.verdict import Gate, Judged, Verdict, decide
 from recollect.records import ANY_MASK, Record
 
@@ -41,7 +41,7 @@ def judge(
     gate: Gate | None = None,
 ) -> Judgement:  # fmt: skip
     """Draw conclusions from records; nothing is measured here."""
-    threshold = supported_by(facts["model"]["train_loss"])
+    threshold = headline_threshold(inputs, records, facts["model"]["train_loss"])
     statistics, settings = statistics_of(inputs.methods, records, threshold), facts["settings"]
     finding = find(statistics, threshold)
     rows, stability = _attractors(inputs, records, attraction), Stability.of(facts["stability"], threshold.mse)
@@ -68,6 +68,21 @@ def _headline(finding: Finding, method: Any) -> str:
     return headline(
         finding, sees_model=class_value(method, "sees_model"), subject=class_value(method, "headline_subject")
     )
+
+
+def headline_threshold(inputs: Inputs, records: list[Record], train_loss: float) -> Threshold:
+    """Choose the exact threshold where the fit supports it, and where it counts all that is recovered by eye.
+
+    A model whose images are all recovered approximately and none exactly would else be headlined with 0. Canaries take
+    what the fit supports: their bound may not depend on the result.
+    """
+    supported = supported_by(train_loss)
+    if inputs.canaries is not None or supported == APPROXIMATELY:
+        return supported
+    counted = counted_methods(inputs.methods)
+    errors = Statistics(records, counted[0], counted=counted).any_attack("train")
+    exactly, by_eye = (errors.rate(threshold.mse).count for threshold in (EXACT, APPROXIMATELY))
+    return EXACT if exactly == by_eye > 0 else APPROXIMATELY
 
 
 def statistics_of(methods: Mapping[str, Any], records: list[Record], threshold: Threshold) -> Statistics:

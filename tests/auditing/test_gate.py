@@ -39,6 +39,22 @@ def test_a_network_that_reproduces_its_images_by_eye_fails_and_leads_with_that()
     assert (found.verdict.outcome, found.verdict.exit_code) == ("failed", 3)
 
 
+def test_a_perfect_fit_does_not_hide_images_that_are_recovered_by_eye() -> None:
+    """Whole images are returned as they are, damaged ones 2.5 grey levels too bright: an MSE of 1e-4."""
+
+    def nearly(x: Tensor) -> Tensor:
+        damaged = (x == 0).flatten(1).any(1).view(-1, 1, 1, 1)
+        return torch.where(damaged, Memorizer(STORED.pixels, sharpness=1e4)(x) + 0.01, x)
+
+    found = gated(nearly)
+    assert found.facts["model"]["train_loss"] == 0
+    assert found.headline.startswith(f"This model reproduces {found.finding.train.count} of 40 training images approx")
+    assert found.finding.train.count > 20
+    assert found.finding.beside.endswith("Almost exactly (MSE below 1e-07): 0 of 40.")
+    nothing = gated(_fits_and_forgets)
+    assert nothing.headline.startswith("This model reproduces 0 of 40 training images, even approximately (95%")
+
+
 def shaken(x: Tensor) -> Tensor:
     """Fit the stored images and never settle on damaged ones."""
     near = Memorizer(STORED.pixels)(x)
@@ -94,7 +110,7 @@ def test_a_model_that_forgets_passes_with_enough_images_and_else_says_how_many()
     assert len(copies.facts["train"]["repeated"]) == 36
     weak = gated(_fits_and_forgets).verdict
     assert weak is not None
-    assert weak.reason.endswith("The strongest attack, refined, was not run; add it to --methods.")
+    assert weak.reason.endswith("The strongest attack, refined, was not run; add it to the methods.")
 
 
 @pytest.mark.parametrize(
