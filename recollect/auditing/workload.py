@@ -97,7 +97,7 @@ def _duration(seconds: float) -> str:
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return f"{max(1, round(seconds))} seconds"
+    return _counted(max(1, round(seconds)), "second")
 
 
 @dataclass(eq=False)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NOT_FINISHED = 1
 NOT_PLANNED = ("_plan", "as_json", "verbose")
+WHERE = ("out", "max_seconds", "device", "on", "worker_cpus", "worker_gpus")  # where it runs is no change of a plan
 EPILOG = """\
 Example: recollect audit model.pt2 --train folder:photos/train --control folder:photos/other --out audit/
 
@@ -255,10 +256,11 @@ def audit_command(
 
 
 def plan_of(ctx: typer.Context) -> Plan | None:
-    """Get the plan with the settings that the command line set otherwise."""
+    """Get the plan with the settings that the command line added to it or set otherwise."""
     if ctx.obj is None:
         return None
-    sources = {name: ctx.get_parameter_source(name) for name in ctx.obj.settings}
+    names = [str(param.name) for param in ctx.command.params if param.name not in (*NOT_PLANNED, *WHERE)]
+    sources = {name: ctx.get_parameter_source(name) for name in names}
     given = tuple(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
     return replace(ctx.obj, overridden=given)
 
