@@ -71,15 +71,24 @@ def _count_files(folder: Path) -> int:
 
 def _differences(audit: Audit, facts: dict[str, Any], folder: Path) -> Iterator[str]:
     computed = plain(audit.to_dict())
-    for name in (*TABLES, "finding", "canaries"):
+    for name in (*TABLES, "finding", "canaries", "verdict"):
         if computed[name] != facts.get(name):
             yield f"The {name} in audit.json is not the one that the records give."
+    if not _says_the_numbers(audit):
+        yield "The headline does not say what the records give."
     yield from _verdict(audit)
     with tempfile.TemporaryDirectory() as temporary:
         again = Path(temporary) / "images.csv"
         write_csv(again, audit.records)
         if not (folder / "images.csv").exists() or again.read_bytes() != (folder / "images.csv").read_bytes():
             yield "images.csv does not hold the errors of the records."
+
+
+def _says_the_numbers(audit: Audit) -> bool:
+    """Return whether the headline names what the records give of both sets."""
+    train, control = audit.finding.train, audit.finding.control
+    unseen = f" it never saw: {control.count}." if control else ""
+    return f"{train.count} of {train.total} training images" in audit.headline and unseen in audit.headline
 
 
 def _verdict(audit: Audit) -> Iterator[str]:

@@ -13,7 +13,7 @@ from recollect.errors import InputError
 INTRODUCTION = """\
 # The plan of an audit: recollect audit --plan {name}
 # The primary endpoint is the share of training images that any attack recovers: fail-above and threshold decide.
-# Settings behind a # have the default that is shown; ... is chosen by the audit.
+# Settings behind a # have the default that is shown; ... means not set.
 """
 
 
