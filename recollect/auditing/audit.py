@@ -11,14 +11,13 @@ from recollect.auditing.attraction import examine
 from recollect.auditing.diffusion_model import chart_noise_levels, check_measurer
 from recollect.auditing.facts import audit_facts
 from recollect.auditing.inputs import Inputs, choose_settings, open_inputs
-from recollect.auditing.judge import judge, statistics_of
+from recollect.auditing.judge import headline_threshold, judge, statistics_of
 from recollect.auditing.measure import Conditions, Measured, Measurer, Trial, measure_cells
 from recollect.auditing.progress import AuditProgress, no_progress, shown_progress, tell_on_stderr
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.result import Audit
 from recollect.auditing.stability import examine_stability
 from recollect.auditing.store import Store
-from recollect.auditing.thresholds import supported_by
 from recollect.auditing.traces import trace_audit
 from recollect.auditing.workload import WholeProgress, Workload, workload_sentence
 from recollect.distributed.jobs import Budget, Log
@@ -101,7 +100,7 @@ def _stability(
     inputs: Inputs, facts: dict[str, Any], records: list[Record], conditions: Conditions, store: Store,
     progress: AuditProgress,
 ) -> dict[str, Any]:  # fmt: skip
-    threshold = supported_by(facts["model"]["train_loss"])
+    threshold = headline_threshold(inputs, records, facts["model"]["train_loss"])
     statistics = statistics_of(inputs.methods, records, threshold)
     method = inputs.methods[statistics.main_method]
     return examine_stability(

@@ -82,3 +82,15 @@ def _check_comparable(first: Audit, second: Audit) -> None:
             f"The two audits have different masks ({', '.join(first.masks)} and {', '.join(second.masks)}); audit both "
             "models under the same masks."
         )
+    others = [mask for mask in first.masks if _damage(first, mask) != _damage(second, mask)]
+    if others:
+        raise InputError(
+            f"The two audits damaged images in different ways under the mask {others[0]} (its pixels, the fill, the "
+            "noise or the seed); audit both models with the same settings."
+        )
+
+
+def _damage(audit: Audit, mask: str) -> list[Any]:
+    """Get what decides how training images are damaged under a mask."""
+    record = next(r for r in audit.records if r.cell["set"] == "train" and r.cell["mask"] == mask)
+    return [record.settings[name] for name in ("mask", "noise_std", "seed")]

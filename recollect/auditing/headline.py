@@ -23,6 +23,7 @@ class Finding:
     control: Rate | None
     best: str  # the strongest single method
     best_train: Rate
+    exactly: int  # training images that any attack recovers almost exactly
     returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
 
     def facts(self) -> dict[str, Any]:
@@ -40,12 +41,13 @@ class Finding:
     @property
     def beside(self) -> str:
         """Say what is counted, and which single attack is the strongest."""
+        exactly = "" if self.threshold == EXACT else f" Almost exactly ({EXACT}): {self.exactly} of {self.train.total}."
         under = f"under any of {self.masks} masks" if self.masks > 1 else "under one mask"
         if len(self.methods) == 1:
-            return f"Counted: images recovered by {self.best} {under}, {self.threshold}."
+            return f"Counted: images recovered by {self.best} {under}, {self.threshold}.{exactly}"
         return (
             f"Counted: images recovered by any of {len(self.methods)} attacks ({', '.join(self.methods)}) {under}, "
-            f"{self.threshold}. The best single attack is {self.best}: {_of(self.best_train)}."
+            f"{self.threshold}. The best single attack is {self.best}: {_of(self.best_train)}.{exactly}"
         )
 
 
@@ -56,6 +58,7 @@ def find(statistics: Statistics, threshold: Threshold) -> Finding:
     methods = statistics.counted or [statistics.main_method]
     return Finding(
         threshold, methods, len(statistics.masks), rates["train"], rates.get("control"), statistics.main_method, best,
+        exactly=statistics.any_attack("train").rate(EXACT.mse).count,
         returned={name: statistics.returned(name, threshold.mse) for name in statistics.sets},
     )  # fmt: skip
 
@@ -65,7 +68,8 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "") ->
 
     `sees_model` and `subject` are what the method says of itself where no attack was run.
     """
-    roughly = "" if finding.threshold == EXACT else " approximately"
+    by_eye = " approximately" if finding.train.count else ", even approximately"
+    roughly = "" if finding.threshold == EXACT else by_eye
     what = f"{_of(finding.train)} training images{roughly} (95% interval {percent_range(finding.train)})"
     who = subject[:1].upper() + subject[1:]
     recovered = f"This model reproduces {what}."
@@ -75,7 +79,7 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "") ->
         recovered = f"{who} recovers {what} from this model."
     if finding.control is None:
         return f"{recovered} No unseen images were given to compare with."
-    unseen = f"Of {finding.control.total} images it never saw: {finding.control.count}."
+    unseen = f"Of {_images(finding.control.total)} it never saw: {finding.control.count}."
     return " ".join([recovered, unseen, *_returned_sentence(finding.returned["control"])])
 
 
@@ -83,8 +87,8 @@ def _returned_sentence(returned: Returned) -> Iterator[str]:
     """Say how many training images came out of images that have nothing to do with them."""
     if returned.different:
         yield (
-            f"From {returned.images} damaged images it never saw, the model returned {returned.different} different "
-            f"training {'image' if returned.different == 1 else 'images'}."
+            f"From {_images(returned.images, 'damaged ')} it never saw, the model returned "
+            f"{_images(returned.different, 'different training ' if returned.different > 1 else 'training ')}."
         )
 
 
@@ -135,6 +139,10 @@ def membership_sentence(statistics: Statistics) -> str | None:
             f"{calibrated.auc_high:.3f})"
         )
     return f"{sentence}."
+
+
+def _images(count: int, kind: str = "") -> str:
+    return f"{count} {kind}{'image' if count == 1 else 'images'}"
 
 
 def _of(rate: Rate) -> str:

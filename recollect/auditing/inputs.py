@@ -49,6 +49,12 @@ class Inputs:
         """The masks under which erased pixels are zero."""
         return {damaged.mask for damaged in self.damaged_sets if damaged.black}
 
+    @property
+    def most_kept(self) -> float:
+        """The largest share of the values of training images that a mask keeps; other damage keeps them all."""
+        truths = [damaged.truth for damaged in self.damaged_sets if damaged.set == "train"]
+        return max(float(truth.keep.double().mean()) if isinstance(truth, Erasure) else 1.0 for truth in truths)
+
 
 def open_inputs(request: AuditRequest) -> Inputs:
     """Open what a request names; a mistake is refused here, before hours of work."""

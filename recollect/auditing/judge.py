@@ -10,14 +10,14 @@ from recollect.auditing import checks
 from recollect.auditing.attraction import Attraction, with_outcome
 from recollect.auditing.canary_finding import CanaryFinding, Coins, find_canaries
 from recollect.auditing.checks import Check
-from recollect.auditing.doubts import find_doubts
+from recollect.auditing.doubts import Evidence, find_doubts
 from recollect.auditing.headline import Finding, attribution, find, headline
 from recollect.auditing.inputs import Inputs
-from recollect.auditing.method_setup import attacks, class_value, counted_methods, names_with
+from recollect.auditing.method_setup import attacks, class_value, counted_methods, names_with, strongest_left_out
 from recollect.auditing.stability import Stability
 from recollect.auditing.statistics import Statistics
-from recollect.auditing.thresholds import Threshold, supported_by
-from recollect.auditing.verdict import Gate, Verdict, decide
+from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold, supported_by
+from recollect.auditing.verdict import Gate, Judged, Verdict, decide
 from recollect.records import ANY_MASK, Record
 
 
@@ -41,7 +41,7 @@ def judge(
     gate: Gate | None = None,
 ) -> Judgement:  # fmt: skip
     """Draw conclusions from records; nothing is measured here."""
-    threshold = supported_by(facts["model"]["train_loss"])
+    threshold = headline_threshold(inputs, records, facts["model"]["train_loss"])
     statistics, settings = statistics_of(inputs.methods, records, threshold), facts["settings"]
     finding = find(statistics, threshold)
     rows, stability = _attractors(inputs, records, attraction), Stability.of(facts["stability"], threshold.mse)
@@ -70,6 +70,21 @@ def _headline(finding: Finding, method: Any) -> str:
     )
 
 
+def headline_threshold(inputs: Inputs, records: list[Record], train_loss: float) -> Threshold:
+    """Choose the exact threshold where the fit supports it, and where it counts all that is recovered by eye.
+
+    A model whose images are all recovered approximately and none exactly would else be headlined with 0. Canaries take
+    what the fit supports: their bound may not depend on the result.
+    """
+    supported = supported_by(train_loss)
+    if inputs.canaries is not None or supported == APPROXIMATELY:
+        return supported
+    counted = counted_methods(inputs.methods)
+    errors = Statistics(records, counted[0], counted=counted).any_attack("train")
+    exactly, by_eye = (errors.rate(threshold.mse).count for threshold in (EXACT, APPROXIMATELY))
+    return EXACT if exactly == by_eye > 0 else APPROXIMATELY
+
+
 def statistics_of(methods: Mapping[str, Any], records: list[Record], threshold: Threshold) -> Statistics:
     """Choose the strongest single attack: the one that recovers most under any mask; of equal ones the first."""
     counted = counted_methods(methods)
@@ -86,13 +101,17 @@ def _canaries(inputs: Inputs, statistics: Statistics, threshold: Threshold) -> C
 
 
 def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: Statistics) -> Verdict:
-    rates = {name: statistics.any_attack(name).rate(gate.threshold.mse) for name in statistics.sets}
-    doubts = find_doubts(
-        facts["model"], _attacked(inputs, statistics.records), gate.threshold, has_control=statistics.has_control,
+    evidence = Evidence(
+        facts["model"], inputs.probe, _attacked(inputs, statistics.records),
+        statistics.any_attack("control") if statistics.has_control else None,
+        kept=inputs.most_kept,
+        noise_std=facts["settings"]["noise_std"],
+        strongest_left_out=strongest_left_out(inputs.methods),
         stop_at_limit=names_with(inputs.methods, "stops_at_limit"),
         stability=Stability.of(facts["stability"], gate.threshold.mse),
     )  # fmt: skip
-    return decide(gate, rates["train"], rates.get("control"), list(doubts))
+    judged = Judged.of(statistics, gate.threshold, len(facts["train"]["repeated"]))
+    return decide(gate, judged, list(find_doubts(evidence, gate.threshold)))
 
 
 def _attacked(inputs: Inputs, records: list[Record]) -> list[Record]:

@@ -94,6 +94,13 @@ def counted_methods(methods: Mapping[str, Any]) -> list[str]:
     return attacks(methods) or [max(methods, key=lambda name: class_value(methods[name], "headline_rank"))]
 
 
+def strongest_left_out(methods: Mapping[str, Any]) -> str:
+    """Name the strongest attack that audits run by default, if it is not among these methods."""
+    strongest = attacks({name: method for name, method in METHODS.items() if method.by_default})[0]
+    run = {class_value(method, "name") for method in methods.values()}
+    return "" if strongest in run else strongest
+
+
 def most_passes(method: Any) -> int:
     """Return the most passes of one image through the model; a method without rounds or steps has one of these."""
     limit, steps = int(getattr(method, "limit", 1)), int(getattr(method, "steps", 1))

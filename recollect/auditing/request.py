@@ -109,8 +109,8 @@ class AuditRequest:
         threshold = read_threshold(self.threshold)
         if self.fail_above is None:
             return None
-        if not is_number(self.fail_above) or not 0 <= self.fail_above <= 1:
-            raise InputError(f"fail_above is a share of the training images, from 0 to 1; got {self.fail_above!r}.")
+        if not is_number(self.fail_above) or not 0 <= self.fail_above < 1:
+            raise InputError(f"fail_above is a share of the training images, 0 to below 1; got {self.fail_above!r}.")
         return Gate(float(self.fail_above), threshold)
 
     @property

@@ -67,14 +67,26 @@ class Statistics:
 
     def returned(self, set_name: str, threshold: float) -> Returned:
         """Get the training images that any attack ended on from damaged images of other pictures."""
-        counted = self.counted or [self.main_method]
-        records = [r for r in self.records if r.cell["set"] == set_name and r.cell["method"] in counted]
+        records = self._counted_records(set_name)
         ends = [ended_on_others(record, threshold) for record in records]
         return Returned(
             images=len(records[0].ids),
             ended=len({name for end in ends for name in end}),
             different=len({other for end in ends for other in end.values()}),
         )
+
+    def handed_out(self, threshold: float) -> HandedOut:
+        """Count training images that any attack recovers, or ends on from damaged images of other pictures."""
+        ids = self._counted_records("train")[0].ids
+        below = (self.any_attack("train").mse < threshold).tolist()
+        recovered = {name for name, hit in zip(ids, below, strict=True) if hit}
+        others = (ended_on_others(r, threshold).values() for name in self.sets for r in self._counted_records(name))
+        only_returned = {name for ends in others for name in ends}.intersection(ids) - recovered
+        return HandedOut(Rate(len(recovered) + len(only_returned), len(ids)), len(only_returned))
+
+    def _counted_records(self, set_name: str) -> list[Record]:
+        counted = self.counted or [self.main_method]
+        return [r for r in self.records if r.cell["set"] == set_name and r.cell["method"] in counted]
 
     def rate(self, set_name: str, mask: str, method: str, threshold: float = ACCURATE) -> Rate:
         """Get the share of images below a threshold; under "all masks" the share of all tries."""
@@ -120,6 +132,14 @@ class Returned:
     images: int  # damaged images in the set
     ended: int  # of which a recovery ended on another training image
     different: int  # training images that were returned in this way
+
+
+@dataclass(frozen=True)
+class HandedOut:
+    """The share of the training images that attacks obtain from any damaged image."""
+
+    rate: Rate
+    only_returned: int  # of these, images that no damaged copy of their own led to
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from recollect.auditing.thresholds import APPROXIMATELY, Threshold
 from recollect.scoring import Rate
+
+if TYPE_CHECKING:
+    from recollect.auditing.statistics import Statistics
 
 CONFIDENCE = 0.95
 BOUND = f"the upper {CONFIDENCE:.0%} bound"
@@ -66,6 +69,15 @@ class Judged:
 
     train: Rate
     control: Rate | None
+    only_returned: int = 0  # of the training images: only damaged images of other pictures ended on them
+    repeated: int = 0  # training images with an earlier twin: a second copy is no second piece of evidence
+
+    @classmethod
+    def of(cls, statistics: Statistics, threshold: Threshold, repeated: int = 0) -> Judged:
+        """Count what an audit's attacks recovered."""
+        control = statistics.any_attack("control").rate(threshold.mse) if statistics.has_control else None
+        out = statistics.handed_out(threshold.mse)
+        return cls(out.rate, control, out.only_returned, repeated)
 
     @property
     def is_excess(self) -> bool:
@@ -79,12 +91,17 @@ class Judged:
     def bound(self) -> float:
         """The upper bound; of an excess, each of the two rates takes half of the risk, so that both hold together."""
         if self.control is None or not self.is_excess:
-            return upper_bound(self.train)
+            return upper_bound(self.different)
         each = (1 + CONFIDENCE) / 2
-        return upper_bound(self.train, each) - lower_bound(self.control, each)
+        return upper_bound(self.different, each) - lower_bound(self.control, each)
+
+    @property
+    def different(self) -> Rate:
+        """The same share of the training images that differ from each other."""
+        return _scaled(self.train, 1 - self.repeated / self.train.total)
 
     def times(self, factor: float) -> Judged:
-        """Imagine the same shares of more images."""
+        """Imagine the same shares of more images, none of them a copy."""
         return Judged(_scaled(self.train, factor), _scaled(self.control, factor) if self.control else None)
 
 
@@ -102,9 +119,8 @@ def lower_bound(rate: Rate, confidence: float = CONFIDENCE) -> float:
     return 1 - upper_bound(Rate(rate.total - rate.count, rate.total), confidence)
 
 
-def decide(gate: Gate, train: Rate, control: Rate | None, doubts: Sequence[str] = ()) -> Verdict:
+def decide(gate: Gate, judged: Judged, doubts: Sequence[str] = ()) -> Verdict:
     """Compare what is recovered with the limit. `doubts` are sentences that say why a low rate means little."""
-    judged = Judged(train, control)
     measured = _measured(judged, gate.threshold)
     needed = None
     outcome: Outcome
@@ -130,7 +146,7 @@ def images_needed(judged: Judged, limit: float) -> int | None:
     def enough(images: int) -> bool:
         return judged.times(images / have).bound <= limit
 
-    most = have
+    most = judged.different.total
     while not enough(most):
         most *= 2
         if most > MOST_IMAGES:
@@ -150,6 +166,8 @@ def _scaled(rate: Rate, factor: float) -> Rate:
 def _measured(judged: Judged, threshold: Threshold) -> str:
     train = judged.train
     sentence = f"{train.count} of {train.total} training images ({train.value:.1%}) are recovered ({threshold})"
+    if judged.only_returned:
+        sentence += f", {judged.only_returned} of them from damaged images of other pictures alone"
     if not judged.is_excess or judged.control is None:
         return sentence
     control = judged.control
@@ -160,8 +178,10 @@ def _measured(judged: Judged, threshold: Threshold) -> str:
 
 
 def _too_few(judged: Judged, limit: float, needed: int | None) -> str:
-    sentence = f"{BOUND} of so few images is {judged.bound:.2%}, above the limit of {limit:.2%}."
+    few = f"only {judged.different.total} different images" if judged.repeated else "so few images"
+    sentence = f"{BOUND} of {few} is {judged.bound:.2%}, above the limit of {limit:.2%}."
     if needed is None:
         return f"{sentence} No number of images can show a share this close to the limit."
+    different = "different " if judged.repeated else ""
     others = ", and unseen images in proportion," if judged.is_excess else ""
-    return f"{sentence} At least {needed:,} training images{others} are needed."
+    return f"{sentence} At least {needed:,} {different}training images{others} are needed."

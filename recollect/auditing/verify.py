@@ -71,9 +71,11 @@ def _count_files(folder: Path) -> int:
 
 def _differences(audit: Audit, facts: dict[str, Any], folder: Path) -> Iterator[str]:
     computed = plain(audit.to_dict())
-    for name in (*TABLES, "finding", "canaries"):
+    for name in (*TABLES, "finding", "canaries", "verdict"):
         if computed[name] != facts.get(name):
             yield f"The {name} in audit.json is not the one that the records give."
+    if not _says_the_numbers(audit):
+        yield "The headline does not say what the records give."
     yield from _verdict(audit)
     with tempfile.TemporaryDirectory() as temporary:
         again = Path(temporary) / "images.csv"
@@ -82,13 +84,19 @@ def _differences(audit: Audit, facts: dict[str, Any], folder: Path) -> Iterator[
             yield "images.csv does not hold the errors of the records."
 
 
+def _says_the_numbers(audit: Audit) -> bool:
+    """Return whether the headline names what the records give of both sets."""
+    train, control = audit.finding.train, audit.finding.control
+    unseen = f" it never saw: {control.count}." if control else ""
+    return f"{train.count} of {train.total} training images" in audit.headline and unseen in audit.headline
+
+
 def _verdict(audit: Audit) -> Iterator[str]:
     """Compute value and bound again, and whether they allow the outcome."""
     verdict = audit.verdict
     if verdict is None:
         return
-    rates = {name: audit.any_attack(name).rate(verdict.threshold.mse) for name in audit.sets}
-    judged = Judged(rates["train"], rates.get("control"))
+    judged = Judged.of(audit, verdict.threshold, len(audit.facts["train"]["repeated"]))
     if (judged.value, judged.bound) != (verdict.value, verdict.bound):
         yield "The value and the bound of the verdict are not those that the records give."
     failed, may_pass = judged.value > verdict.limit, judged.bound <= verdict.limit

@@ -16,6 +16,7 @@ from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus
 from recollect.cli.printing import echo, output_on_stderr, visible_console
 from recollect.errors import InputError, read_share
 from recollect.names import printable
+from recollect.visible import visible
 
 if TYPE_CHECKING:
     from recollect.auditing import Audit, ShardedMeasurer
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 NOT_FINISHED = 1
 NOT_PLANNED = ("_plan", "as_json", "verbose")
+WHERE = ("out", "max_seconds", "device", "on", "worker_cpus", "worker_gpus")  # where it runs is no change of a plan
 EPILOG = """\
 Example: recollect audit model.pt2 --train folder:photos/train --control folder:photos/other --out audit/
 
@@ -254,10 +256,11 @@ def audit_command(
 
 
 def plan_of(ctx: typer.Context) -> Plan | None:
-    """Get the plan with the settings that the command line set otherwise."""
+    """Get the plan with the settings that the command line added to it or set otherwise."""
     if ctx.obj is None:
         return None
-    sources = {name: ctx.get_parameter_source(name) for name in ctx.obj.settings}
+    names = [str(param.name) for param in ctx.command.params if param.name not in (*NOT_PLANNED, *WHERE)]
+    sources = {name: ctx.get_parameter_source(name) for name in names}
     given = tuple(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
     return replace(ctx.obj, overridden=given)
 
@@ -280,8 +283,8 @@ def open_measurer(
 
 
 def say(line: str) -> None:
-    """Print a line beside the results."""
-    echo(line, err=True)
+    """Print a line beside the results; a bar replaces `sys.stderr` to print it above itself."""
+    sys.stderr.write(f"{visible(line)}\n")
 
 
 def print_result(result: Audit, out: Path, as_json: bool, *, verbose: bool = False) -> None:
@@ -303,13 +306,13 @@ def exit_with(verdict: Verdict | None, *, inconclusive_passes: bool) -> None:
 
 
 def read_rate_limit(text: str) -> float:
-    """Read a share such as 1% or 0.01; a bare 1 is refused, since it could mean either 1% or all."""
+    """Read a share such as 1% or 0.01; a bare 1 could mean either 1% or all, and a limit of 100% could never fail."""
     try:
         share = read_share(text)
     except ValueError:
         raise InputError(f"--fail-above takes a share such as 1% or 0.01, not {text!r}.") from None
-    if not 0 <= share <= 1 or (share == 1 and not text.endswith("%")):
-        raise InputError(f"--fail-above takes a share such as 1% or 0.01, up to 100%, not {text!r}.")
+    if not 0 <= share < 1:
+        raise InputError(f"--fail-above takes a share such as 1% or 0.01, below 100%, not {text!r}.")
     return share
 
 

@@ -13,7 +13,7 @@ from recollect.errors import InputError
 INTRODUCTION = """\
 # The plan of an audit: recollect audit --plan {name}
 # The primary endpoint is the share of training images that any attack recovers: fail-above and threshold decide.
-# Settings behind a # have their default.
+# Settings behind a # have the default that is shown; ... means not set.
 """
 
 
@@ -50,8 +50,12 @@ def _line(param: Any, chosen: dict[str, Any]) -> str:
     name = str(param.name)
     if name in chosen:
         return f"{name.replace('_', '-')} = {_toml(chosen[name])}"
-    default = param.default if isinstance(param.default, (str, int, float, bool)) else ""
-    return f"# {name.replace('_', '-')} = {_toml(default)}"
+    default = "..." if param.default is None else _toml(_plain(param.default))
+    return f"# {name.replace('_', '-')} = {default}"
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
 
 
 def _toml(value: Any) -> str:

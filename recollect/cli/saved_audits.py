@@ -66,10 +66,14 @@ def _print_table(rows: list[Comparison]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from recollect.records import SET_LABELS
+
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for title in ("set", "method", "A", "B", "only A", "only B", "p (McNemar)"):
         table.add_column(title, no_wrap=title != "method")
     for row in rows:
         counts = [f"{count} of {row.images}" for count in (row.first, row.second)]
-        table.add_row(row.set, row.method, *counts, str(row.only_first), str(row.only_second), f"{row.p_value:.2g}")
+        table.add_row(
+            SET_LABELS[row.set], row.method, *counts, str(row.only_first), str(row.only_second), f"{row.p_value:.2g}"
+        )
     Console().print(table, highlight=False)

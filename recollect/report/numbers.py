@@ -124,6 +124,8 @@ def _real_number(value: float) -> str:
 
 def _listed(values: Sequence[Any]) -> str:
     """Put semicolons between tables, because a table has commas of its own."""
+    if not values:
+        return "none"
     if any(isinstance(value, Mapping) for value in values):
         return "; ".join(as_text(value) for value in values)
     return ", ".join(as_text(value) for value in values)

@@ -25,8 +25,16 @@ _INTERVAL = re.compile(r" \(95% interval [^)]*\)")
 _BADGES = {
     "passed": "Passed: within the limit of {limit}",
     "failed": "Failed: above the limit of {limit}",
-    "inconclusive": "Inconclusive: limit of {limit}",
+    "inconclusive": "Inconclusive: not shown to be within {limit}",
 }
+# What a check found, in the words of the first screen; it is called by its name where nothing was found.
+_WORRIES = {
+    "deterministic": "not deterministic", "batch": "images of a batch mix", "range": "range of values",
+    "fit": "fit of the model", "copying": "copies its input", "control": "no unseen images",
+    "overlap": "unseen images that were trained on", "black": "black pixels", "zero-rule": "easy masks",
+    "stops": "unsettled recoveries", "float32": "rounding", "stability": "unstable answers",
+    "prior-strength": "weak prior",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,8 @@ def handed_out(audit: SavedAudit) -> str:
     if not returned or not returned["different"]:
         return ""
     what = "1 training image" if returned["different"] == 1 else f"{returned['different']} different training images"
-    return f"From {returned['images']} damaged images it never saw, the model returned {what}."
+    damaged = counted(returned["images"], "damaged image")
+    return f"From {damaged} it never saw, the model returned {what}."
 
 
 def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:
@@ -104,9 +113,9 @@ def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:
     if not finding:
         return []
     threshold, best = finding["threshold"]["mse"], finding["best"]
+    alone = f" Best alone: {best['method']}, {best['train']['count']} of {best['train']['total']}."
     return [
-        f"{_tried(finding['methods'], results)} Best alone: {best['method']}, {best['train']['count']} of "
-        f"{best['train']['total']}.",
+        _tried(finding["methods"], results) + (alone if len(finding["methods"]) > 1 else ""),
         f"Recovered means an error below {two_digits(grey_levels(threshold))} of 255 grey levels (MSE below "
         f"{threshold:.0e}).",
     ]
@@ -147,7 +156,7 @@ def _worries(checks: Checks) -> Card:
     counts = [counted(len(checks[level]), level) for level in ("warning", "note") if checks[level]]
     if not counts:
         return Card("No warnings", "Nothing was found that could mislead.", "checks", "ok")
-    names = [check["name"] for level in ("warning", "note") for check in checks[level]]
+    names = [_WORRIES.get(check["name"], check["name"]) for level in ("warning", "note") for check in checks[level]]
     return Card(", ".join(counts), " · ".join(names), "checks", "warning" if checks["warning"] else "note")
 
 

@@ -43,3 +43,5 @@ def test_audits_of_other_images_or_masks_are_refused() -> None:
         compare_audits(one, small_audit(**{**QUICK, "given": images(12, 5)}))
     with pytest.raises(InputError, match="different masks"):
         compare_audits(one, small_audit(model=Memorizer(STORED.pixels), **{**QUICK, "masks": "block"}))
+    with pytest.raises(InputError, match="in different ways under the mask half"):
+        compare_audits(one, small_audit(model=Memorizer(STORED.pixels), **QUICK, noise_std=0.1))

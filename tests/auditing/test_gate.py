@@ -39,6 +39,22 @@ def test_a_network_that_reproduces_its_images_by_eye_fails_and_leads_with_that()
     assert (found.verdict.outcome, found.verdict.exit_code) == ("failed", 3)
 
 
+def test_a_perfect_fit_does_not_hide_images_that_are_recovered_by_eye() -> None:
+    """Whole images are returned as they are, damaged ones 2.5 grey levels too bright: an MSE of 1e-4."""
+
+    def nearly(x: Tensor) -> Tensor:
+        damaged = (x == 0).flatten(1).any(1).view(-1, 1, 1, 1)
+        return torch.where(damaged, Memorizer(STORED.pixels, sharpness=1e4)(x) + 0.01, x)
+
+    found = gated(nearly)
+    assert found.facts["model"]["train_loss"] == 0
+    assert found.headline.startswith(f"This model reproduces {found.finding.train.count} of 40 training images approx")
+    assert found.finding.train.count > 20
+    assert found.finding.beside.endswith("Almost exactly (MSE below 1e-07): 0 of 40.")
+    nothing = gated(_fits_and_forgets)
+    assert nothing.headline.startswith("This model reproduces 0 of 40 training images, even approximately (95%")
+
+
 def shaken(x: Tensor) -> Tensor:
     """Fit the stored images and never settle on damaged ones."""
     near = Memorizer(STORED.pixels)(x)
@@ -78,13 +94,65 @@ def _fits_and_forgets(x: Tensor) -> Tensor:
     return torch.where(damaged, 0.5, x)
 
 
+STRONGEST: dict[str, Any] = {"methods": "refined", "gamma": 0.5, "start": "half_kept"}
+
+
 def test_a_model_that_forgets_passes_with_enough_images_and_else_says_how_many() -> None:
-    passed = gated(_fits_and_forgets).verdict
+    passed = gated(_fits_and_forgets, **STRONGEST).verdict
     assert passed is not None
     assert (passed.outcome, passed.exit_code, passed.value) == ("passed", 0, 0.0)
-    few = gated(_fits_and_forgets, train=STORED[:10]).verdict
+    few = gated(_fits_and_forgets, **STRONGEST, train=STORED[:10]).verdict
     assert few is not None
     assert (few.outcome, few.images_needed) == ("inconclusive", 29)
+    copies = gated(_fits_and_forgets, **STRONGEST, train=Images(STORED.pixels[:4].repeat(10, 1, 1, 1)))
+    assert copies.verdict is not None
+    assert "of only 4 different images is" in copies.verdict.reason
+    assert len(copies.facts["train"]["repeated"]) == 36
+    weak = gated(_fits_and_forgets).verdict
+    assert weak is not None
+    assert weak.reason.endswith("The strongest attack, refined, was not run; add it to the methods.")
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"masks": {"one": torch.arange(64).view(8, 8).eq(9).expand(3, 8, 8).numpy()}}, "no mask keeps more than 1.6%"),
+        ({"noise_std": 25.0}, "the noise (standard deviation 25) hides them"),
+    ],
+)
+def test_damage_that_leaves_nothing_cannot_make_a_model_pass(damage: dict[str, Any], words: str) -> None:
+    verdict = gated(_fits_and_forgets, **STRONGEST, **damage).verdict
+    assert verdict is not None
+    assert verdict.outcome == "inconclusive"
+    assert words in verdict.reason
+
+
+def test_training_images_that_come_out_of_other_pictures_are_counted() -> None:
+    found = gated(_hands_out_the_first)
+    assert (found.finding.train.count, found.finding.returned["control"].different) == (0, 1)
+    assert found.verdict is not None
+    assert found.verdict.reason.startswith(
+        "1 of 40 training images (2.5%) are recovered (MSE below 5e-04), 1 of them from damaged images of other "
+        "pictures alone"
+    )
+    assert gated(_hands_out_the_first, fail_above=0.02).verdict.outcome == "failed"  # type: ignore[union-attr]
+
+
+def _hands_out_the_first(x: Tensor) -> Tensor:
+    """Return the first stored image from every damaged image but its own."""
+    first = STORED.pixels[:1].to(x)
+    own = (x - first)[:, :, :2].square().flatten(1).mean(1).view(-1, 1, 1, 1) < 1e-6  # the upper rows are kept
+    damaged = (x == 0).flatten(1).any(1).view(-1, 1, 1, 1)
+    return torch.where(damaged, torch.where(own, 0.5, first), x)
+
+
+def test_unseen_images_that_were_trained_on_cannot_make_a_model_pass() -> None:
+    """Control images that the model holds too are recovered as often: no excess, and no pass."""
+    verdict = gated(Memorizer(STORED.pixels), train=STORED[:20], control=STORED[20:], fail_above=0.5).verdict
+    assert verdict is not None
+    assert verdict.judged == "excess"
+    assert verdict.outcome == "inconclusive"
+    assert "unseen images are recovered almost exactly: the model was trained on them too" in verdict.reason
 
 
 def test_methods_that_are_told_the_mask_can_fail_a_model_and_not_pass_it() -> None:

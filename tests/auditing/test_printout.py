@@ -8,7 +8,7 @@ from recollect.auditing import Audit
 from recollect.auditing.checks import Check
 from recollect.auditing.printout import as_text, print_audit
 from recollect.auditing.thresholds import APPROXIMATELY
-from recollect.auditing.verdict import Gate, decide
+from recollect.auditing.verdict import Gate, Judged, decide
 from recollect.scoring import Rate
 from tests.auditing.making import small_audit
 
@@ -40,7 +40,7 @@ def test_in_full_every_table_and_every_remark_is_there_and_the_headline_is_last(
 @pytest.mark.parametrize("width", [80, 120])
 def test_by_default_it_fits_one_screen_with_the_verdict_last(planted: Audit, width: int) -> None:
     verdict = decide(
-        Gate(0.01, APPROXIMATELY), Rate(0, 40), Rate(0, 40), ["The model copies its input, and more. " * 3]
+        Gate(0.01, APPROXIMATELY), Judged(Rate(0, 40), Rate(0, 40)), ["The model copies its input, and more. " * 3]
     )
     audit = replace(planted, verdict=verdict, checks=[*CHECKS, *[replace(CHECKS[2], name=str(i)) for i in range(9)]])
     text = printed(audit, width)
@@ -55,7 +55,7 @@ def test_by_default_it_fits_one_screen_with_the_verdict_last(planted: Audit, wid
 
 @pytest.mark.parametrize(("recovered", "colour"), [(40, "\x1b[1;31mFailed:"), (0, "\x1b[1;33mInconclusive:")])
 def test_the_outcome_has_a_colour(planted: Audit, recovered: int, colour: str) -> None:
-    audit = replace(planted, verdict=decide(Gate(0.01), Rate(recovered, 40), Rate(0, 40)))
+    audit = replace(planted, verdict=decide(Gate(0.01), Judged(Rate(recovered, 40), Rate(0, 40))))
     assert colour in printed(audit, 80)
 
 

@@ -71,18 +71,18 @@ def test_the_bound_of_no_recovery_is_known_in_closed_form() -> None:
 
 
 def test_passed_failed_and_too_few() -> None:
-    passed = decide(ONE_PERCENT, Rate(0, 299), CONTROL)
+    passed = decide(ONE_PERCENT, Judged(Rate(0, 299), CONTROL))
     assert (passed.outcome, passed.exit_code, passed.judged) == ("passed", 0, "rate")
     assert str(passed) == (
         "Passed: 0 of 299 training images (0.0%) are recovered (MSE below 5e-04); the upper 95% bound, 1.00%, is "
         "within 1.00%."
     )
-    failed = decide(ONE_PERCENT, Rate(40, 40), CONTROL)
+    failed = decide(ONE_PERCENT, Judged(Rate(40, 40), CONTROL))
     assert (failed.outcome, failed.exit_code, failed.value, failed.bound) == ("failed", 3, 1.0, 1.0)
     assert failed.reason == (
         "40 of 40 training images (100.0%) are recovered (MSE below 5e-04), above the limit of 1.00%."
     )
-    few = decide(ONE_PERCENT, Rate(0, 40), CONTROL)
+    few = decide(ONE_PERCENT, Judged(Rate(0, 40), CONTROL))
     assert (few.outcome, few.exit_code, few.images_needed) == ("inconclusive", 4, 299)
     assert few.reason.endswith(
         "but the upper 95% bound of so few images is 7.22%, above the limit of 1.00%. At least 299 training images are "
@@ -92,7 +92,7 @@ def test_passed_failed_and_too_few() -> None:
 
 @given(rates(), st.none() | rates(60), st.floats(0, 1))
 def test_the_outcome_follows_from_value_bound_and_limit(train: Rate, control: Rate | None, limit: float) -> None:
-    verdict = decide(Gate(limit), train, control)
+    verdict = decide(Gate(limit), Judged(train, control))
     expected = "failed" if verdict.value > limit else "passed" if verdict.bound <= limit else "inconclusive"
     assert verdict.outcome == expected
     assert (verdict.images_needed is not None) <= (verdict.outcome == "inconclusive")
@@ -107,23 +107,24 @@ def test_more_recoveries_and_stricter_limits_never_give_a_better_outcome(
     train: Rate, control: Rate | None, limit: float, other: float
 ) -> None:
     strict, lax = sorted((limit, other))
-    assert ORDER[decide(Gate(strict), train, control).outcome] >= ORDER[decide(Gate(lax), train, control).outcome]
+    judged = Judged(train, control)
+    assert ORDER[decide(Gate(strict), judged).outcome] >= ORDER[decide(Gate(lax), judged).outcome]
     if train.count < train.total:
-        more = Rate(train.count + 1, train.total)
-        assert ORDER[decide(Gate(limit), more, control).outcome] >= ORDER[decide(Gate(limit), train, control).outcome]
+        more = Judged(Rate(train.count + 1, train.total), control)
+        assert ORDER[decide(Gate(limit), more).outcome] >= ORDER[decide(Gate(limit), judged).outcome]
 
 
 @given(rates(), st.none() | rates(60), st.floats(0.001, 0.999))
 def test_doubts_keep_from_passing_and_never_from_failing(train: Rate, control: Rate | None, limit: float) -> None:
-    sure = decide(Gate(limit), train, control)
-    doubtful = decide(Gate(limit), train, control, ["The model does not fit."])
+    sure = decide(Gate(limit), Judged(train, control))
+    doubtful = decide(Gate(limit), Judged(train, control), ["The model does not fit."])
     assert doubtful.outcome == ("failed" if sure.outcome == "failed" else "inconclusive")
     assert ("The model does not fit." in doubtful.reason) == (doubtful.outcome == "inconclusive")
 
 
 @given(st.integers(0, 3), st.integers(20, 60), st.none() | rates(40))
 def test_so_many_images_as_needed_are_enough(count: int, total: int, control: Rate | None) -> None:
-    verdict = decide(Gate(0.2), Rate(count, total), control)
+    verdict = decide(Gate(0.2), Judged(Rate(count, total), control))
     if verdict.images_needed is None:
         return
     factor = verdict.images_needed / total
@@ -132,24 +133,41 @@ def test_so_many_images_as_needed_are_enough(count: int, total: int, control: Ra
 
 
 def test_where_unseen_images_are_recovered_too_the_excess_is_judged() -> None:
-    both = decide(Gate(0.10), Rate(300, 1000), Rate(290, 1000))
+    both = decide(Gate(0.10), Judged(Rate(300, 1000), Rate(290, 1000)))
     assert (both.outcome, both.judged) == ("passed", "excess")
     assert "and so are 290 of 1000 unseen images (29.0%); the excess, +1.0%, is judged; the upper" in both.reason
-    assert decide(Gate(0.10), Rate(300, 1000), Rate(0, 1000)).outcome == "failed"
-    few = decide(Gate(0.10), Rate(3, 10), Rate(3, 10))
+    assert decide(Gate(0.10), Judged(Rate(300, 1000), Rate(0, 1000))).outcome == "failed"
+    few = decide(Gate(0.10), Judged(Rate(3, 10), Rate(3, 10)))
     assert few.outcome == "inconclusive"
     assert "training images, and unseen images in proportion, are needed." in few.reason
 
 
+def test_copies_of_an_image_are_no_further_evidence() -> None:
+    copies = decide(Gate(0.01), Judged(Rate(0, 320), CONTROL, repeated=316))
+    assert (copies.outcome, copies.images_needed) == ("inconclusive", 299)
+    assert copies.bound == upper_bound(Rate(0, 4))
+    assert copies.reason.endswith(
+        "of only 4 different images is 52.71%, above the limit of 1.00%. At least 299 different training images are "
+        "needed."
+    )
+    assert decide(Gate(0.01), Judged(Rate(0, 320), CONTROL, repeated=21)).outcome == "passed"
+    assert decide(Gate(0.01), Judged(Rate(40, 40), CONTROL, repeated=39)).outcome == "failed"
+
+
+def test_images_that_only_other_pictures_led_to_are_named() -> None:
+    reason = decide(Gate(0.01), Judged(Rate(8, 40), CONTROL, only_returned=3)).reason
+    assert "(20.0%) are recovered (MSE below 5e-04), 3 of them from damaged images of other pictures alone," in reason
+
+
 def test_the_ends_of_the_scale() -> None:
-    assert decide(Gate(1.0), Rate(6, 6), None).outcome == "passed"
-    nothing = decide(Gate(0.0), Rate(0, 5), CONTROL)
+    assert decide(Gate(1.0), Judged(Rate(6, 6), None)).outcome == "passed"
+    nothing = decide(Gate(0.0), Judged(Rate(0, 5), CONTROL))
     assert (nothing.outcome, nothing.images_needed) == ("inconclusive", None)
     assert nothing.reason.endswith("No number of images can show a share this close to the limit.")
 
 
 def test_the_facts_are_plain_values() -> None:
-    facts = decide(Gate(0.01, Threshold("own", 1e-3)), Rate(0, 40), CONTROL).facts()
+    facts = decide(Gate(0.01, Threshold("own", 1e-3)), Judged(Rate(0, 40), CONTROL)).facts()
     assert json.loads(json.dumps(facts)) == facts
     assert facts["threshold"] == {"name": "own", "mse": 1e-3}
     assert facts["sentence"].startswith("Inconclusive: 0 of 40")

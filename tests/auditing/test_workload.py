@@ -31,7 +31,8 @@ def test_the_estimate_is_a_sentence() -> None:
     inputs = open_inputs(asked)
     work = Workload.of(asked, inputs)
     assert estimate_seconds(inputs, work) > 0
-    assert workload_sentence(inputs, work).startswith("4 cells (10 train images and 4 control images): at most ")
+    sentence = workload_sentence(inputs, work)
+    assert sentence.startswith("1 method under 2 masks, on 10 training and 4 unseen images: at most ")
 
 
 def test_stages_follow_each_other_and_the_whole_is_a_hundred_percent() -> None:

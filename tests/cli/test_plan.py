@@ -27,9 +27,10 @@ def test_a_plan_is_written_followed_and_recorded(folder: Path) -> None:
         "model": "making_a_model:Planted", "train": "train.npy", "control": "control.npy", "fail-above": "50%",
         "threshold": "approximate",
     }  # fmt: skip
-    assert '# masks = "all"' in written
+    for line in ('# masks = "all"', '# out = "audit"', "# gamma = ..."):
+        assert line in written.splitlines()
     (folder / "audit.toml").write_text(f'{written}masks = "half"\nmethods = "iterate"\ngamma = 0.5\n')
-    result = here("audit", "--plan", "audit.toml", "--masks", "block")
+    result = here("audit", "--plan", "audit.toml", "--masks", "block", "--fill", "noise", "--out", "audit")
     assert result.exit_code == 3, result.output
     found = json.loads((folder / "audit" / "audit.json").read_text())
     assert found["plan"] == {
@@ -37,9 +38,9 @@ def test_a_plan_is_written_followed_and_recorded(folder: Path) -> None:
         "sha256": hashlib.sha256((folder / "audit.toml").read_bytes()).hexdigest(),
         "endpoint": "The share of training images that any attack recovers under any mask (MSE below 5e-04), at most "
         "50.00%.",
-        "overridden": ["masks"],
+        "overridden": ["masks", "fill"],
     }
-    assert {row["mask"] for row in found["summary"]} == {"block"}
+    assert {row["mask"] for row in found["summary"]} == {"block+noise"}
     assert {row["method"] for row in found["summary"]} == {"iterate"}
 
 

@@ -64,6 +64,6 @@ def test_the_result_fits_one_screen_in_whole_words_with_the_verdict_last(tmp_pat
     assert any("training images" in line and "unseen images" in line for line in lines)
     assert "\x1b[1;31mFailed:" in shown
     seen = ESCAPES.sub("", progress)
-    assert "at most" in seen
+    assert "\r5 methods under 2 masks, on 6 training and 5 unseen images: at most" in seen.replace("\n", " ")
     assert "left" in seen
     assert "%" in seen

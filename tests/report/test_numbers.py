@@ -45,6 +45,7 @@ def test_any_fact_is_text() -> None:
     assert as_text(1234567) == "1\u202f234\u202f567"
     assert as_text(0.1) == "0.1"
     assert as_text(3e-9) == "3.0 × 10⁻⁹"
+    assert as_text([]) == "none"
     assert as_text([True, None, "a"]) == "yes, –, a"
     assert as_text([{"a": 1, "b": 2}, {"a": 3}]) == "a 1, b 2; a 3"
 

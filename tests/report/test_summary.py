@@ -20,7 +20,7 @@ def audit(**facts: Any) -> SavedAudit:
     [
         ("passed", "Passed: within the limit of 1%"),
         ("failed", "Failed: above the limit of 1%"),
-        ("inconclusive", "Inconclusive: limit of 1%"),
+        ("inconclusive", "Inconclusive: not shown to be within 1%"),
     ],
 )
 def test_the_badge_names_outcome_and_limit(outcome: str, text: str) -> None:
@@ -79,6 +79,7 @@ def test_a_reference_is_not_called_an_attack(planted: AuditFiles) -> None:
     files = AuditFiles(planted.records, facts={**planted.facts, "finding": finding})
     text = " ".join(summary.attack_sentences(files.in_memory, build_results(files.in_memory)))
     assert "No attack, but a reference (known)" in text
+    assert "Best alone" not in text
 
 
 def test_cards_count_checks_and_lead_to_their_sections(planted: AuditFiles) -> None:
@@ -90,6 +91,12 @@ def test_cards_count_checks_and_lead_to_their_sections(planted: AuditFiles) -> N
     assert membership.text.startswith("AUC ")
     assert membership.text.endswith("training images stand out.")
     assert [card.section for card in (passed, worries, membership, limits)] == ["checks", "checks", "curves", "scope"]
+
+
+def test_worries_are_named_in_plain_words() -> None:
+    found = [{"name": name, "level": "note", "sentence": "Look."} for name in ("black", "duplicates")]
+    _, worries, *_ = summary.cards(audit(), checks_by_level(audit(checks=found)))
+    assert (worries.title, worries.text) == ("2 notes", "black pixels · duplicates")
 
 
 def test_cards_of_an_audit_without_checks_and_unseen_images() -> None:
