@@ -1,9 +1,6 @@
 import contextlib
-import os
 import signal
-import subprocess
 import sys
-import textwrap
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from recollect.locks import UNFINISHED
 from recollect.training import MILESTONES, Recipe, Training
 from recollect.training.run_folder import RunFolder, find_milestones, milestone_path
 from recollect.training.saved_state import FILE
+from tests import warm
 from tests.full_disk import full_disk
 from tests.training.small import Killed, loss_of, messages, small_images, small_network, train, vector
 
@@ -64,30 +62,26 @@ def test_death_at_any_write_loses_nothing(after: bool, tmp_path: Path, monkeypat
 
 
 SCRIPT = """
-    import sys
-    from pathlib import Path
-    import torch
-    torch.set_num_threads(1)
-    from recollect.training import Recipe
-    from tests.training.small import train
+import os, signal, sys
+from pathlib import Path
+from threading import Timer
+import torch
+torch.set_num_threads(1)
+from recollect.training import Recipe
+from tests.training.small import train
 
-    folder = Path(sys.argv[1])
+folder, windows = Path(sys.argv[1]), int(sys.argv[2])
 
-    def report(progress):
-        with (folder / "reported.txt").open("a") as file:
-            file.writelines(line + "\\n" for line in progress.messages)
-        print("window", flush=True)
-        sys.stdin.readline()  # waits until the parent lets it continue
+def report(progress):
+    global windows
+    with (folder / "reported.txt").open("a") as file:
+        file.writelines(line + "\\n" for line in progress.messages)
+    windows -= 1
+    if not windows:
+        Timer(0.002, os.kill, (os.getpid(), signal.SIGKILL)).start()  # while the training goes on
 
-    train(folder, seconds_per_pass=20, recipe=Recipe(rate=1e-3), report=report)  # so slow that every window is saved
+train(folder, seconds_per_pass=20, recipe=Recipe(rate=1e-3), report=report)  # so slow that every window is saved
 """
-
-
-def start(folder: Path) -> subprocess.Popen[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(folder)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
 
 
 def reported(folder: Path) -> set[float]:
@@ -100,16 +94,7 @@ def reported(folder: Path) -> set[float]:
 def test_really_killed_it_resumes_and_loses_nothing_that_was_reported(tmp_path: Path) -> None:
     """SIGKILL while a state is written or the next window runs; on the CPU it ends with the same weights to the bit."""
     for count in (2, 9, 1):
-        process = start(tmp_path)
-        assert process.stdin
-        assert process.stdout
-        for _ in range(count):
-            assert process.stdout.readline() == "window\n"
-            process.stdin.write("continue\n")
-            process.stdin.flush()
-        process.kill()
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+        assert warm.run(SCRIPT, str(tmp_path), str(count)).code == -signal.SIGKILL
         for wanted in reported(tmp_path):
             saved = load_checkpoint(tmp_path / f"loss-{wanted:.0e}.safetensors")
             assert loss_of(saved.network, small_images()) <= wanted * (1 + 1e-6)
