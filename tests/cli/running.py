@@ -10,6 +10,7 @@ from tests.auditing.making import pictures
 from tests.warm import RECOLLECT, Ended, WarmProcess
 
 FACTORY = '''
+import os
 import numpy as np
 import torch
 
