@@ -30,7 +30,7 @@ WORKERS = 2
 SCENARIOS: dict[str, Scenario] = {
     "kills": kills.run, "ray": ray_kills.run, "files": files.run, "records": records.run, "faults": faults.run,
 }  # fmt: skip
-SHARES = {"kills": 30, "ray": 20, "files": 20, "records": 15, "faults": 15}  # of the time
+SHARES = {"kills": 30, "ray": 25, "files": 15, "records": 15, "faults": 15}  # of the time
 ALONE = {"ray"}  # the machine has memory for one cluster
 PREPARING = 600  # seconds for valid files and inputs
 
