@@ -16,7 +16,7 @@ PACKAGE = Path(recollect.__file__).parent
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
-LEAVES |= {"lazy_names", "names", "pil_images", "version", "visible"}
+LEAVES |= {"interruption", "lazy_names", "names", "pil_images", "version", "visible"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
@@ -50,6 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "registry": {"errors"},
     "networks": {"errors", "registry"},
     "scoring": {"errors"},
+    "interruption": set(),
     "locks": {"errors"},
     "names": set(),
     "record_schema": {"errors"},
@@ -66,10 +67,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sources": {"archives", "errors", "images", "lazy_names", "limits", "names", "pickles", "pil_images", "registry"},
     "checkpoints": {"archives", "devices", "errors", "networks", "records"},
     "training": CHANGES_WEIGHTS,
-    "diffusion": {"archives", "checkpoints", "devices", "errors", "images", "limits", "names", "records"}
-    | {"scoring", "seeding"},
+    "diffusion": {"archives", "checkpoints", "devices", "errors", "images", "interruption", "limits"}
+    | {"locks", "names", "records", "scoring", "seeding"},
     "extraction": {"devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
-    "canaries": {"duplicates", "errors", "images", "records", "sources"},
+    "canaries": {"duplicates", "errors", "images", "locks", "records", "sources"},
     "report": {"errors", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "report"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from recollect.records import atomically
 
 MANIFEST = "SHA256SUMS"
 FILES = ("audit.json", "images.csv", "samples.npz", "traces.npz", "report.html")
+
+_NAME = re.compile(r"(?:cells/)?[\w.,+=-]{1,200}")
 
 
 def write_manifest(folder: Path, keys: Iterable[str]) -> None:
@@ -30,11 +33,14 @@ def read_manifest(folder: Path) -> dict[str, str]:
     """Read the hash of each file."""
     try:
         lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
-        return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+        hashes = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     except FileNotFoundError:
         raise InputError(f"There is no file {folder / MANIFEST}; run the audit again, which writes it.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / MANIFEST} cannot be read as a list of hashes: {error}.") from None
+    if strange := [name for name in hashes if not _NAME.fullmatch(name)]:
+        raise InputError(f"{folder / MANIFEST} lists {strange[0][:80]!r}, which no audit writes.")
+    return hashes
 
 
 def changed_files(folder: Path) -> Iterator[str]:

@@ -102,5 +102,10 @@ def _generator() -> torch.Generator:
 
 def _bytes(values: Tensor) -> bytes:
     values = values.detach().cpu()
-    values = values if values.dtype in (torch.float64, torch.int64) else values.float()
+    if values.is_complex():
+        values = torch.view_as_real(values.resolve_conj())
+    if values.is_floating_point():
+        values = values if values.dtype == torch.float64 else values.float()
+    else:
+        values = values.long()
     return np.ascontiguousarray(values.numpy()).tobytes()

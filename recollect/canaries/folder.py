@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from recollect.canaries.canary_set import CanarySet, canary_names, copy_name, ha
 from recollect.canaries.design import Design
 from recollect.errors import InputError, check_seed, is_whole
 from recollect.images import Images
+from recollect.locks import LOCK, lock_folder
 from recollect.records import atomically, read_sealed, write_sealed
 from recollect.sources.decoding import decode
 
@@ -23,14 +24,19 @@ TO_TRAIN, FOR_AUDIT = "train", "audit"  # the folders of copies to train on, and
 
 
 def write_canaries(canaries: CanarySet, folder: str | Path) -> Path:
-    """Write canaries to a new folder; the list comes last, so that a folder with one is whole."""
+    """Write canaries to a new folder, or finish one that a killed run left; the list comes last and makes it whole."""
     folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is there already and not empty; canaries are drawn once, into a new folder.")
-    copies = np.where(canaries.inside, canaries.repeats, 0).tolist()
-    _write_images(folder, canaries.images, copies)
-    _write_images(folder, canaries.known, [canaries.known_repeats] * len(canaries.known))
-    write_sealed(folder / LIST, FORMAT, {**canaries.content(), "commitment": canaries.commitment})
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; canaries are drawn into a new folder.")
+    contents = {f"{path}.png": _png(image) for image, paths in _paths(canaries) for path in paths}
+    with lock_folder(folder):
+        present = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()} - {LOCK}
+        if not present <= set(contents):
+            raise InputError(f"{folder} is there already and not empty; canaries are drawn once, into a new folder.")
+        for path, content in contents.items():
+            with atomically(folder / path) as file:
+                file.write_bytes(content)
+        write_sealed(folder / LIST, FORMAT, {**canaries.content(), "commitment": canaries.commitment})
     return folder
 
 
@@ -68,13 +74,15 @@ def _read(folder: Path, content: Mapping[str, Any]) -> CanarySet:
     )
 
 
-def _write_images(folder: Path, images: Images, copies: Sequence[int]) -> None:
-    for position, (name, count) in enumerate(zip(images.ids, copies, strict=True)):
-        content = _png(images[position])
-        names = [f"{FOR_AUDIT}/{name}", *(f"{TO_TRAIN}/{copy_name(name, copy)}" for copy in range(1, count + 1))]
-        for path in names:
-            with atomically(folder / f"{path}.png") as file:
-                file.write_bytes(content)
+def _paths(canaries: CanarySet) -> Iterator[tuple[Images, list[str]]]:
+    """Yield each canary with the files that hold it: one for the audit, and its copies to train on."""
+    copies = np.where(canaries.inside, canaries.repeats, 0).tolist()
+    every = [(canaries.images, position, count) for position, count in enumerate(copies)]
+    every += [(canaries.known, position, canaries.known_repeats) for position in range(len(canaries.known))]
+    for images, position, count in every:
+        name = images.ids[position]
+        to_train = [f"{TO_TRAIN}/{copy_name(name, copy)}" for copy in range(1, count + 1)]
+        yield images[position], [f"{FOR_AUDIT}/{name}", *to_train]
 
 
 def _png(image: Images) -> bytes:

@@ -16,6 +16,8 @@ def main() -> None:
     app = _load()
     try:
         app(prog_name="recollect")
+    except (ImportError, MemoryError) as error:  # typer imports the libraries that read arguments when it needs them
+        _fail(_not_loaded(error))
     except OSError as error:  # commands handle their own: here --help, --version or a last sentence was not written
         _fail(f"the output cannot be written: {error.strerror or error}")
     finally:
@@ -27,8 +29,12 @@ def _load() -> Any:
     try:
         from recollect.cli.app import app
     except (ImportError, MemoryError, OSError) as error:  # a broken installation, or a limit of memory
-        _fail(f"it cannot be loaded: {str(error) or type(error).__name__}")
+        _fail(_not_loaded(error))
     return app
+
+
+def _not_loaded(error: Exception) -> str:
+    return f"it cannot be loaded: {str(error) or type(error).__name__}"
 
 
 def _fail(reason: str) -> NoReturn:

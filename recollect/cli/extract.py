@@ -46,6 +46,7 @@ def extract_command(
     from recollect.auditing import shown_progress
     from recollect.cli.train import check_folder
     from recollect.extraction import extract
+    from recollect.locks import lock_folder
     from recollect.models import open_model
     from recollect.sources import load
 
@@ -53,12 +54,12 @@ def extract_command(
     opened = open_model(model, device=device, label=label, input_range=input_range)
     images = load(train)
     unseen = load(control) if control else None
-    with shown_progress(quiet=as_json) as progress:
+    with lock_folder(out), shown_progress(quiet=as_json) as progress:
         result = extract(
             opened, images, control=unseen, samples=samples, steps=steps, seed=seed,
             progress=lambda done, total: progress("generating", done, total),
         )  # fmt: skip
-    write_result(result, images, out)
+        write_result(result, images, out)
     echo((out / "extract.json").read_text(encoding="utf-8") if as_json else str(result), nl=not as_json)
 
 
@@ -69,7 +70,6 @@ def write_result(result: Any, images: Any, out: Path, most: int = 32) -> None:
     from recollect.diffusion.samples import write_sheet
     from recollect.records import write_json
 
-    out.mkdir(parents=True, exist_ok=True)
     write_json(out / "extract.json", result.to_dict())
     best = result.nearest.mse.argsort()[:most]
     originals = torch.stack([images[int(i)].pixels[0] for i in result.nearest.by_pixels[best]])

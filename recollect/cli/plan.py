@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from recollect.cli.printing import echo
 from recollect.errors import InputError
+from recollect.names import printable
 
 INTRODUCTION = """\
 # The plan of an audit: recollect audit --plan {name}
@@ -40,10 +42,10 @@ def plan_command(
     command = ctx.parent.command.commands["audit"]  # type: ignore[union-attr]
     lines = [_line(param, chosen) for param in command.params if param.name not in NOT_PLANNED]
     try:
-        out.write_text(INTRODUCTION.format(name=out) + "\n".join(lines) + "\n", encoding="utf-8")
+        out.write_text(INTRODUCTION.format(name=printable(str(out))) + "\n".join(lines) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror or error}.") from None
-    typer.echo(f"The plan: {out}")
+    echo(f"The plan: {out}")
 
 
 def _line(param: Any, chosen: dict[str, Any]) -> str:

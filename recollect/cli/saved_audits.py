@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.cli.printing import echo, visible_console
+
 if TYPE_CHECKING:
     from recollect.auditing.compare import Comparison
 
@@ -23,7 +25,7 @@ def verify_command(folder: Folder) -> None:
     from recollect.auditing.verify import verify_audit
 
     verification = verify_audit(folder)
-    typer.echo(str(verification))
+    echo(str(verification))
     if not verification.passed:
         raise typer.Exit(NOT_VERIFIED)
 
@@ -35,7 +37,7 @@ def report_command(folder: Folder) -> None:
 
     path = write_report(folder)
     renew_hash(folder, path.name)
-    typer.echo(f"The report: {path}")
+    echo(f"The report: {path}")
 
 
 def compare_command(
@@ -55,16 +57,16 @@ def compare_command(
     limit = read_threshold(threshold)
     rows = compare_audits(Audit.load(first), Audit.load(second), limit)
     if as_json:
-        typer.echo(json.dumps([row.facts() for row in rows], indent=1))
+        echo(json.dumps([row.facts() for row in rows], indent=1))
         return
-    typer.echo(f"Images recovered under any mask ({limit}); A is {first}, B is {second}")
+    echo(f"Images recovered under any mask ({limit}); A is {first}, B is {second}")
     _print_table(rows)
 
 
 def _print_table(rows: list[Comparison]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from recollect.records import SET_LABELS
 
@@ -73,7 +75,6 @@ def _print_table(rows: list[Comparison]) -> None:
         table.add_column(title, no_wrap=title != "method")
     for row in rows:
         counts = [f"{count} of {row.images}" for count in (row.first, row.second)]
-        table.add_row(
-            SET_LABELS[row.set], row.method, *counts, str(row.only_first), str(row.only_second), f"{row.p_value:.2g}"
-        )
-    Console().print(table, highlight=False)
+        label, differences = SET_LABELS[row.set], (str(row.only_first), str(row.only_second), f"{row.p_value:.2g}")
+        table.add_row(*map(Text, (label, row.method, *counts, *differences)))  # a name in brackets is no markup
+    visible_console().print(table, highlight=False)

@@ -50,7 +50,10 @@ class Interrupts:
 def interrupts_noted() -> Iterator[Interrupts]:
     """Note signals in place of raising, so that a training can save itself."""
     interrupts = Interrupts()
-    before = {number: signal.signal(number, interrupts.note) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}  # as with nohup
+    for number in before:
+        signal.signal(number, interrupts.note)
     try:
         yield interrupts
     finally:

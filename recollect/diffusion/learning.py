@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -70,20 +70,33 @@ class Learner:
             torch._foreach_copy_(list(network.parameters()), self.averaged)
         return network
 
-    def state(self) -> dict[str, Any]:
-        """Return everything that a later run needs to resume."""
-        return {
-            "network": self.network.state_dict(), "averaged": self.averaged, "optimizer": self.optimizer.state_dict(),
-            "draws": self.draws.get_state(), "steps": self.steps, "seconds": self.seconds,
-        }  # fmt: skip
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return everything that a later run needs to resume: tensors, and values for JSON."""
+        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        tensors |= {f"averaged.{number}": tensor for number, tensor in enumerate(self.averaged)}
+        for number, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in moments.items()}
+        return {**tensors, "draws": self.draws.get_state()}, {"steps": self.steps, "seconds": self.seconds}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        self.network.load_state_dict(state["network"])
-        torch._foreach_copy_(self.averaged, state["averaged"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.draws.set_state(state["draws"].cpu())
-        self.steps, self.seconds = state["steps"], state["seconds"]
+    def restore(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Continue where `state` was taken."""
+        names = self.network.state_dict()
+        self.network.load_state_dict({name: tensors[f"network.{name}"] for name in names})
+        torch._foreach_copy_(self.averaged, [tensors[f"averaged.{number}"] for number in range(len(self.averaged))])
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": self._moments(tensors)})
+        self.draws.set_state(tensors["draws"].cpu())
+        self.steps, self.seconds = values["steps"], values["seconds"]
         self._captured = None  # the optimizer's tensors are others now
+
+    def _moments(self, tensors: Mapping[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+        """Collect the optimizer's tensors for each weight, laid out in memory like the weight."""
+        moments: dict[int, dict[str, Tensor]] = {number: {} for number in range(len(self.weights))}
+        for key in [key for key in tensors if key.startswith("optimizer.")]:
+            _, number, name = key.split(".", 2)
+            like = self.weights[int(number)]
+            value = tensors[key]
+            moments[int(number)][name] = torch.empty_like(like).copy_(value) if value.shape == like.shape else value
+        return moments
 
     def draw_batch(self) -> tuple[Tensor, Tensor, Tensor]:
         """Draw images in [-1, 1], noise and noise levels; not in the captured step, whose draws no state restores."""

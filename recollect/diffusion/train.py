@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from recollect.checkpoints import read_tensors, write_tensors
 from recollect.devices.precision import choose_device
 from recollect.diffusion.card import Card
 from recollect.diffusion.denoiser import Denoiser
@@ -22,9 +24,12 @@ from recollect.diffusion.samples import write_sheet
 from recollect.diffusion.sampling import sample
 from recollect.errors import InputError, is_number, is_whole
 from recollect.images import Images
-from recollect.records import atomically, plain, provenance
+from recollect.interruption import signals_held
+from recollect.locks import lock_folder
+from recollect.records import plain, provenance
 
-STATE, SAMPLES = "training.pt", "samples.png"
+STATE, SAMPLES = "training-state.safetensors", "samples.png"
+STATE_FORMAT = "recollect-denoiser-training-1"
 REPORTED_EVERY, SAVED_EVERY = 10.0, 60.0  # seconds
 CHECKED_EVERY = 8  # steps after which the clock is read: a GPU must not wait for the host at every one
 FEW_STEPS = 500  # below which the user is warned
@@ -84,13 +89,19 @@ def train_denoiser(
     recipe = recipe or DenoiserRecipe.for_size(max(images.shape[1:]), device)
     learner = Learner(recipe.make_network(images.shape), eight_bit(images).to(device), recipe)
     identity = {"recipe": plain(recipe), "images": images.hash}
-    _resume(learner, out / STATE, identity, report)
-    if limits.part_done(learner) >= 1:
-        report("This training is over already: give it more time or steps to train it further.")
-    _learn(learner, limits, out / STATE, identity, report, clock)
+    with lock_folder(out):
+        _resume(learner, out / STATE, identity, report)
+        if limits.part_done(learner) >= 1:
+            report("This training is over already: give it more time or steps to train it further.")
+        _learn(learner, limits, out / STATE, identity, report, clock)
+        return _write_denoiser(learner, images, about, samples, out, report)
+
+
+def _write_denoiser(learner: Learner, images: Images, about: str, samples: int, out: Path, report: Report) -> Denoiser:
+    """Write the network, its card and samples, and open the result."""
     write_own(out, learner.averaged_network())
     _write_card(learner, images, about, out)
-    denoiser = open_denoiser(out, device=device)
+    denoiser = open_denoiser(out, device=learner.images.device)
     if learner.steps < FEW_STEPS:
         report(f"Only {learner.steps} steps were made, and a denoiser needs thousands of steps.")
     if samples:
@@ -116,11 +127,14 @@ def _silent(_line: str) -> None:
 def _learn(
     learner: Learner, limits: Limits, path: Path, identity: dict[str, Any], report: Report, clock: Clock
 ) -> None:
-    """Take steps until the training is over, at least one; save every minute, and when the user interrupts."""
+    """Take steps until the training is over, at least one; save every minute, and when the user interrupts.
+
+    A signal is handled between two steps: what is saved in the middle of one could not be resumed to the same weights.
+    """
     began = clock() - learner.seconds
     reported = saved = learner.seconds
     reported_at = learner.steps
-    try:
+    with signals_held() as signals:
         while limits.part_done(learner) < 1 or not learner.steps:
             _take_steps(learner, limits)
             learner.seconds = clock() - began
@@ -129,12 +143,14 @@ def _learn(
                 _report(learner, learner.steps - reported_at, reported, report)
                 reported, reported_at = learner.seconds, learner.steps
             if saves:
-                _save(path, {**identity, **learner.state()})
+                _save(path, identity, learner)
                 saved = learner.seconds
-    except KeyboardInterrupt:
-        if learner.steps > reported_at and learner.take_loss(1) < float("inf"):
-            _save(path, {**identity, **learner.state()})
-        raise
+            try:
+                signals.release()
+            except KeyboardInterrupt:
+                if learner.steps == reported_at or learner.take_loss(1) < float("inf"):
+                    _save(path, identity, learner)
+                raise
 
 
 def _take_steps(learner: Learner, limits: Limits) -> None:
@@ -154,22 +170,21 @@ def _report(learner: Learner, steps: int, since: float, report: Report) -> None:
         raise InputError("The training diverged: the loss is not finite. Try a smaller rate.")
 
 
-def _save(path: Path, state: dict[str, Any]) -> None:
-    with atomically(path) as file:
-        torch.save(state, file)
+def _save(path: Path, identity: dict[str, Any], learner: Learner) -> None:
+    tensors, values = learner.state()
+    write_tensors(path, tensors, {"format": STATE_FORMAT, "values": json.dumps(identity | values)})
 
 
 def _resume(learner: Learner, path: Path, identity: dict[str, Any], report: Report) -> None:
     if not path.exists():
         return
-    try:
-        state = torch.load(path, map_location=learner.images.device, weights_only=True)
-        same = {key: state.pop(key) for key in identity} == identity
-    except Exception as error:  # torch.load has many ways to refuse a damaged file
-        raise InputError(f"{path} cannot be read as a training to resume: {type(error).__name__}.") from None
-    if not same:
+    tensors, metadata = read_tensors(path, learner.images.device)
+    if metadata.get("format") != STATE_FORMAT:
+        raise InputError(f"{path} is not the state of a denoiser's training that this version of recollect can resume.")
+    values = json.loads(metadata["values"])
+    if any(values[name] != value for name, value in identity.items()):
         raise InputError(f"{path} is of another training (other images or settings); give another folder.")
-    learner.restore(state)
+    learner.restore(tensors, values)
     report(f"resuming after step {learner.steps}, {learner.seconds:.0f} s")
 
 

@@ -91,7 +91,11 @@ def _connect(ray: Any, address: str) -> None:
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **fresh)
     except Exception as error:  # where a cluster does not start in time, Ray raises this very class
         reason = first_line(error)
-        token = "; where the cluster asks for a token, RAY_AUTH_TOKEN must be set here too" if ":" in address else ""
+        token = (
+            "; where the cluster asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here too"
+            if ":" in address
+            else ""
+        )
         raise InputError(f"No Ray cluster can be reached at {address}: {reason}{token}.") from None
 
 

@@ -49,10 +49,11 @@ def test_weights_kind_and_adaptation_tell_models_apart() -> None:
 
 def test_weights_of_any_kind_are_hashed() -> None:
     class Odd(nn.Module):
-        def __init__(self, steps: int) -> None:
+        def __init__(self, steps: int, dtype: torch.dtype = torch.int64, turn: float = 0.0) -> None:
             super().__init__()
             self.narrow = nn.Parameter(torch.ones(2, dtype=torch.bfloat16))
-            self.register_buffer("steps", torch.tensor(steps))
+            self.turned = nn.Parameter(torch.full((2,), complex(1, turn)))
+            self.register_buffer("steps", torch.tensor(steps, dtype=dtype))
 
         def get_extra_state(self) -> object:
             return {"any": "thing"}
@@ -61,6 +62,8 @@ def test_weights_of_any_kind_are_hashed() -> None:
 
     large = 2**53 + 1  # not told from its neighbour by a float
     assert weights_hash(Odd(large)) != weights_hash(Odd(large - 1))
+    assert weights_hash(Odd(2**31 - 1, torch.int32)) != weights_hash(Odd(2**31 - 2, torch.int32))
+    assert weights_hash(Odd(0, turn=0.5)) != weights_hash(Odd(0))
 
 
 def test_another_program_with_the_same_weights_is_another_model() -> None:

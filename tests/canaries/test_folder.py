@@ -44,6 +44,19 @@ def test_a_folder_is_used_once(written: Path) -> None:
         write_canaries(small_canaries(), written)
 
 
+def test_a_folder_that_a_killed_run_left_is_finished(folder: Path, written: Path) -> None:
+    (folder / LIST).unlink()
+    (folder / "train" / ".known-0000-01.png.x.unfinished").touch()
+    (folder / "audit" / "canary-0003.png").write_bytes(b"half")
+    write_canaries(small_canaries(), folder)
+    contents = [{path.relative_to(at): path.read_bytes() for path in at.rglob("*.*")} for at in (folder, written)]
+    assert contents[0] == contents[1]
+    (folder / LIST).unlink()
+    (folder / "audit" / "mine.png").touch()
+    with pytest.raises(InputError, match="drawn once, into a new folder"):
+        write_canaries(small_canaries(), folder)
+
+
 def paint(folder: Path) -> None:
     Image.new("RGB", (8, 8), "red").save(folder / "audit" / "canary-0003.png")
 

@@ -1,9 +1,5 @@
 """Run the command line as its user does, in this process or in one of its own."""
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -75,16 +71,6 @@ def mistake(*arguments: str) -> str:
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("recollect: ")
     return lines[0]
-
-
-def start(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
-    """Start the command in a new interpreter."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "error", **variables}
-    return subprocess.Popen(
-        [sys.executable, "-m", "recollect", *arguments], cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever runs the tests may ignore it
-    )  # fmt: skip
 
 
 def start_warm(folder: Path, *arguments: str, **variables: str) -> WarmProcess:

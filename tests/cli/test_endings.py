@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from recollect.names import original_name
-from tests.cli.running import QUICK, fill, run, start
+from tests.cli.running import QUICK, fill, run
 
 SENTENCE = "recollect: interrupted; finished work is kept, and the same command resumes it."
 
@@ -100,29 +100,52 @@ def test_sigterm_in_the_middle_is_treated_like_ctrl_c(folder: Path) -> None:
     assert before < finished(folder)
 
 
-@pytest.mark.parametrize(
-    ("module", "number"),
-    [
-        ("typer", signal.SIGINT),
-        ("numpy", signal.SIGINT),
-        ("torch._C", signal.SIGINT),
-        ("torch.nn.modules", signal.SIGTERM),
-        ("recollect.methods.blind", signal.SIGINT),
-        ("recollect.auditing", signal.SIGINT),
-    ],
-)
-def test_a_signal_while_it_is_imported_gives_a_sentence(folder: Path, module: str, number: signal.Signals) -> None:
-    """Python itself says when a module is imported, and the signal is sent then."""
-    process = start(folder, *QUICK, PYTHONPROFILEIMPORTTIME="1")
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.split("|")[-1].strip() == module:
-            process.send_signal(number)
-            break
-    said = [line for line in process.stderr if line.strip() and not line.startswith("import time:")]
-    process.communicate()
-    assert said == [SENTENCE + "\n"]
-    assert process.returncode == 128 + number
+# Begins as `python -m recollect` does. Each time one of these modules is to be imported, copies of the process are sent
+# a signal and go on; after the last one their exit codes and what they said are printed.
+SIGNALS_WHILE_IMPORTING = """
+import json, os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+ended, results = [], os.dup(1)  # commands print elsewhere while a model runs
+
+class Moments:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        if name not in MODULES:
+            return None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            read, write = os.pipe()
+            pid = os.fork()
+            if not pid:
+                os.dup2(write, 2)
+                MODULES.clear()
+                os.kill(os.getpid(), number)
+                return None
+            os.close(write)
+            said = os.fdopen(read).read()
+            ended.append([name, int(number), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said])
+        MODULES.remove(name)
+        if not MODULES:
+            os.write(results, json.dumps(ended).encode())
+            os._exit(0)
+
+MODULES = set(sys.argv.pop(1).split(","))
+sys.meta_path.insert(0, Moments)
+sys.argv[0] = "recollect"
+runpy.run_module("recollect", run_name="__main__", alter_sys=True)
+"""
+IMPORTED = (
+    "typer", "rich.console", "numpy", "torch", "torch._C", "torch.nn.modules", "recollect.cli.app", "recollect.images",
+    "recollect.methods.blind", "recollect.models.open_model", "recollect.auditing",
+)  # fmt: skip
+
+
+def test_a_signal_while_it_is_imported_gives_a_sentence(folder: Path) -> None:
+    command = [sys.executable, "-c", SIGNALS_WHILE_IMPORTING, ",".join(IMPORTED), *QUICK]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    ended = json.loads(done.stdout)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    expected = [(name, number, 128 + number, f"\n{SENTENCE}\n") for name in IMPORTED for number in numbers]
+    assert sorted(map(tuple, ended)) == sorted(expected)
 
 
 def limited(megabytes: int, *arguments: str, folder: Path) -> tuple[int, str]:

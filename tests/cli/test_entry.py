@@ -39,6 +39,18 @@ def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
     os.close(write)
 
 
+def test_a_library_that_cannot_be_loaded_while_arguments_are_read_is_one_sentence(tmp_path: Path) -> None:
+    """With little memory: typer imports pydantic only then."""
+    (tmp_path / "pydantic").mkdir()
+    (tmp_path / "pydantic" / "__init__.py").write_text("raise ImportError('failed to map segment')")
+    code = "import sys, typer; from recollect.cli import entry, app; app.app = lambda **_: __import__('pydantic')"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; sys.path.insert(0, {str(tmp_path)!r}); entry.main()"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "recollect: it cannot be loaded: failed to map segment.\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [(["--help"], 0), (["data", "list"], 0), (["audit", "--nothing"], 2), (["data", "fetch", "nothing"], 2)],

@@ -34,7 +34,7 @@ def test_the_loss_falls(schedule: str, network: tuple[str, dict[str, int]]) -> N
 def test_resuming_from_a_state_is_the_same_as_never_having_stopped() -> None:
     through, stopped, resumed = learner(), learner(), learner()
     after(through, 3), after(stopped, 3)
-    resumed.restore(stopped.state())
+    resumed.restore(*stopped.state())
     for a, b in zip(after(through, 2), after(resumed, 2), strict=True):
         assert torch.equal(a, b)
     for a, b in zip(through.averaged, resumed.averaged, strict=True):
@@ -78,7 +78,7 @@ def test_mirrored_images_are_seen_only_if_asked_for() -> None:
 def test_a_captured_training_resumes_and_keeps_its_state_when_it_is_captured() -> None:
     through, stopped, resumed = (learner(device="cuda") for _ in range(3))
     after(through, 3), after(stopped, 3)
-    resumed.restore(stopped.state())
+    resumed.restore(*stopped.state())
     for a, b in zip(after(through, 2), after(resumed, 2), strict=True):
         assert torch.allclose(a, b, atol=1e-5)
     eager = Learner(TINY.make_network((3, 8, 8)), eight_bit(pictures()).cuda(), TINY, use_cuda_graph=False)

@@ -1,4 +1,5 @@
 import json
+import signal
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -8,14 +9,19 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.nn.modules.module import register_module_forward_hook
 
 from recollect import Images, InputError
+from recollect.checkpoints import read_tensors
 from recollect.diffusion import open_denoiser, train_denoiser
+from recollect.diffusion.networks import DenoisingNetwork
+from recollect.diffusion.train import STATE
+from recollect.locks import lock_folder
 from tests.diffusion.making import TINY, pictures, train_steps
 
 
 def steps_in(folder: Path) -> int:
-    return torch.load(folder / "training.pt", weights_only=True)["steps"]
+    return json.loads(read_tensors(folder / STATE)[1]["values"])["steps"]
 
 
 def trained(images: Images, folder: Path, **settings: Any) -> list[str]:
@@ -32,7 +38,7 @@ def test_it_leaves_a_whole_denoiser_behind(trained: Path) -> None:
         "denoiser.safetensors",
         "recollect-prior.json",
         "training-images.npy",
-        "training.pt",
+        STATE,
         "samples.png",
     }
     card = json.loads((trained / "recollect-prior.json").read_text())
@@ -45,23 +51,28 @@ def test_it_leaves_a_whole_denoiser_behind(trained: Path) -> None:
 
 
 def test_the_weights_are_the_averaged_ones(trained: Path) -> None:
-    averaged = torch.load(trained / "training.pt", weights_only=True)["averaged"]
-    opened = open_denoiser(trained).network.parameters()
-    assert all(torch.equal(a, b) for a, b in zip(averaged, opened, strict=True))
+    tensors, _ = read_tensors(trained / STATE)
+    opened = list(open_denoiser(trained).network.parameters())
+    assert all(torch.equal(tensors[f"averaged.{number}"], weight) for number, weight in enumerate(opened))
 
 
 def test_a_training_that_is_stopped_and_resumed_gives_the_same_weights(tmp_path: Path) -> None:
-    readings = count()
+    calls = count()
 
-    def impatient() -> float:
-        """Interrupts when the third step is over: the clock is read before the first step and after each."""
-        if (now := next(readings)) == 3:
-            raise KeyboardInterrupt
-        return now
+    def interrupt(module: torch.nn.Module, *_: object) -> None:
+        """Press Ctrl-C in the middle of the third step."""
+        if isinstance(module, DenoisingNetwork) and next(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
 
     train_steps(pictures(), tmp_path / "through", 7)
-    with pytest.raises(KeyboardInterrupt):
-        train_steps(pictures(), tmp_path / "stopped", 7, clock=impatient)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background begin with it ignored
+    hook = register_module_forward_hook(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train_steps(pictures(), tmp_path / "stopped", 7)
+    finally:
+        hook.remove()
+        signal.signal(signal.SIGINT, before)
     lines = trained(pictures(), tmp_path / "stopped", max_steps=7)
     assert lines[0].startswith("resuming after step 3,")
     through, stopped = (open_denoiser(tmp_path / name).weights_hash for name in ("through", "stopped"))
@@ -72,7 +83,7 @@ def test_a_long_training_is_saved_every_minute(tmp_path: Path) -> None:
     seconds, saved = count(0, 40), []
 
     def clock() -> float:
-        saved.append((tmp_path / "training.pt").exists())
+        saved.append((tmp_path / STATE).exists())
         return next(seconds)
 
     trained(pictures(), tmp_path, max_seconds=200, clock=clock)
@@ -91,9 +102,20 @@ def test_a_training_is_extended_and_another_one_is_refused(tmp_path: Path) -> No
         given = {"images": pictures(), "recipe": TINY} | other
         with pytest.raises(InputError, match="is of another training"):
             train_denoiser(given["images"], tmp_path, max_steps=5, recipe=given["recipe"], device="cpu")  # type: ignore[arg-type]
-    (tmp_path / "training.pt").write_bytes(b"half a file")
-    with pytest.raises(InputError, match="cannot be read as a training to resume"):
-        trained(pictures(), tmp_path, max_steps=5)
+    content = bytearray((tmp_path / STATE).read_bytes())
+    content[-1] ^= 1
+    for damaged, why in [(content, "its checksum does not fit"), (content[:100], "cannot be read as safetensors")]:
+        (tmp_path / STATE).write_bytes(damaged)
+        with pytest.raises(InputError, match=why):
+            trained(pictures(), tmp_path, max_steps=5)
+
+
+def test_one_process_trains_in_a_folder_and_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    (tmp_path / ".card.unfinished").touch()
+    with lock_folder(tmp_path / "other"), pytest.raises(InputError, match="is in use by"):
+        trained(pictures(), tmp_path / "other", max_steps=1)
+    trained(pictures(), tmp_path, max_steps=1)
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_at_least_one_step_is_made_in_no_time(tmp_path: Path) -> None:
@@ -115,7 +137,7 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
 def test_a_training_that_diverges_is_reported_and_not_saved(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="The training diverged"):
         trained(pictures(), tmp_path, max_steps=6, recipe=replace(TINY, rate=1e30))
-    assert not (tmp_path / "training.pt").exists()
+    assert not (tmp_path / STATE).exists()
 
 
 @pytest.mark.gpu

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import string
 import struct
 import zipfile
 
@@ -15,7 +16,10 @@ from tests.torture.mutations import NAMES
 
 SIZES = st.one_of(st.integers(-1, 9), st.sampled_from([2**31, 2**40, 2**63, 10**30]))
 DTYPES = st.sampled_from(["F32", "F64", "F16", "BF16", "U8", "I64", "BOOL", "F8_E4M3", "X9", ""])
-TEXT = st.one_of(st.text(max_size=12), st.sampled_from(["images", "weight", "format", "__metadata__", *NAMES]))
+ALPHABET = string.printable + "\0\x1b\x7f\u00e9\u202e\u6f22\U0001f600"  # all of Unicode takes seconds to tabulate
+TEXT = st.one_of(
+    st.text(ALPHABET, max_size=12), st.sampled_from(["images", "weight", "format", "__metadata__", *NAMES])
+)
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXT, inner, max_size=4)),

@@ -18,6 +18,7 @@ from recollect.records import read_sealed
 
 CLOCKS = {"seconds", "started"}  # the names of durations and dates
 CURVE = "history"  # rows of a loss curve, which begin with seconds
+SUMS = "SHA256SUMS"  # of files that have clocks in them: they are checked, and their names compared
 SEAL = "checksum"  # computed over what has clocks in it: it is checked, and not compared
 LOG = "log"  # lines of text
 # Lines of a log that tell of an interruption, or repeat what the name of a checkpoint tells.
@@ -66,10 +67,10 @@ def _is_passing(path: Path) -> bool:
 def _content(path: Path) -> Any:
     readers: dict[str, Callable[[Path], Any]] = {
         ".json": _json, ".gz": _json, ".npz": _arrays, ".safetensors": _tensors, ".csv": _table, ".txt": _text,
-        ".html": _text, ".svg": lambda _: "exists",  # drawn over seconds
+        ".html": _text, ".npy": _array, ".png": _bytes, ".svg": lambda _: "exists",  # drawn over seconds
     }  # fmt: skip
     try:
-        return readers[path.suffix](path)
+        return _sums(path) if path.name == SUMS else readers[path.suffix](path)
     except Exception as error:  # it was edited, and nobody wrote it anew
         return f"unreadable: {error}"
 
@@ -108,6 +109,20 @@ def _timeless(text: str) -> str:
 
 def _text(path: Path) -> list[str]:
     return _log(path.read_text(encoding="utf-8").splitlines())
+
+
+def _bytes(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _array(path: Path) -> str:
+    return _digest(np.load(path, allow_pickle=False))
+
+
+def _sums(path: Path) -> list[str]:
+    """List the files of an audit, each with whether its sum is right."""
+    lines = [line.split("  ", 1) for line in path.read_text().splitlines()]
+    return [f"{name}: {_bytes(path.parent / name) == expected}" for expected, name in lines]
 
 
 def _arrays(path: Path) -> Any:

@@ -88,6 +88,11 @@ class Child:
         except ProcessLookupError:
             return
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended; one that has is waited for later."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
     def ended_within(self, seconds: float) -> tuple[int, resource.struct_rusage] | None:
         until = time.monotonic() + seconds
         while True:

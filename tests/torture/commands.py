@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from recollect import demo
+from recollect.canaries import make_canaries, write_canaries
 from recollect.checkpoints import save_checkpoint
+from recollect.diffusion import DenoiserRecipe, train_denoiser
+from recollect.diffusion import train as denoiser_training
+from recollect.images import Images
 from recollect.networks import NETWORKS
 from recollect.paper.experiments import EXPERIMENTS
 from recollect.training import run_folder
@@ -33,6 +38,11 @@ class Command:
     arguments: Callable[[Path], Sequence[str]]  # of the folder of inputs
     prepare: Callable[[], None] = lambda: None  # in the child, before the command begins
     is_plain: bool = True  # a new interpreter runs it too, without `prepare`
+    once: bool = False  # a folder in which it has finished is refused
+
+    def allowed(self, *codes: int) -> tuple[int, ...]:
+        """Add to exit codes the one with which a run is refused that has finished before."""
+        return (*codes, 2) if self.once else codes
 
     def start(self, inputs: Path, folder: Path, limits: Limits | None = None, **more: Any) -> Child:
         run = recollect(self.arguments(inputs))
@@ -58,7 +68,18 @@ def _add_made_experiment() -> None:
     EXPERIMENTS._members["made"] = make_experiment()
 
 
-def _audit(inputs: Path, *more: str) -> list[str]:
+def _save_denoisers_often() -> None:
+    denoiser_training.SAVED_EVERY = 0.05
+
+
+def _shrink_demo() -> None:
+    """Train and audit what takes seconds: the demo itself takes minutes."""
+    _save_often()
+    photos = "photos?count=6&size=8"
+    demo.DEMO = demo.Demo(photos, f"{photos}&part=control", layers=2, width=32, loss=1e-2, masks="half")
+
+
+def audit_arguments(inputs: Path, *more: str) -> list[str]:
     sets = ["--train", str(inputs / "train.npy"), "--control", str(inputs / "control.npy")]
     return ["audit", *sets, "--out", f"{RESULTS}/audit", *more]
 
@@ -84,13 +105,13 @@ COMMANDS = {
         ),
         Command(
             "audit",
-            lambda inputs: _audit(
+            lambda inputs: audit_arguments(
                 inputs, str(inputs / "model.safetensors"), "--masks", "block,half", "--methods", "blind,known",
             ),
         ),
         Command(
             "audit-searched",
-            lambda inputs: _audit(
+            lambda inputs: audit_arguments(
                 inputs, str(inputs / "model.pt"), "--masks", "block", "--methods", "blind", "--attractors", "1",
             ),
         ),
@@ -102,6 +123,43 @@ COMMANDS = {
             ],
             _add_made_experiment,
             is_plain=False,
+        ),
+        Command(
+            "denoiser train",
+            lambda inputs: [
+                "denoiser", "train", str(inputs / "train.npy"), "--widths", "16", "--batch", "4",
+                "--max-steps", "60", "--out", f"{RESULTS}/denoiser",
+            ],
+            _save_denoisers_often,
+        ),
+        Command("demo", lambda inputs: ["demo", "--out", f"{RESULTS}/demo"], _shrink_demo, is_plain=False),
+        Command(
+            "extract",
+            lambda inputs: [
+                "extract", str(inputs / "model.safetensors"), "--train", str(inputs / "train.npy"), "--samples",
+                "200", "--out", f"{RESULTS}/extract",
+            ],
+        ),
+        Command(
+            "canaries make",
+            lambda inputs: [
+                "canaries", "make", "--like", str(inputs / "train.npy"), "--count", "60", "--out",
+                f"{RESULTS}/canaries",
+            ],
+            once=True,
+        ),
+        Command(
+            "audit of canaries",
+            lambda inputs: [
+                "audit", str(inputs / "model.safetensors"), "--canaries", str(inputs / "canaries"), "--masks", "block",
+                "--methods", "iterate", "--out", f"{RESULTS}/audit",
+            ],
+        ),
+        Command(
+            "audit of a denoiser",
+            lambda inputs: audit_arguments(
+                inputs, str(inputs / "denoiser"), "--masks", "block", "--methods", "iterate",
+            ),
         ),
     ]
 }  # fmt: skip
@@ -125,6 +183,9 @@ def write_inputs(folder: Path) -> Path:
     save_checkpoint(folder / "model.safetensors", network, {})
     script(tiny(), folder / "model.pt", torch.rand(1, 3, 8, 8))
     write_images(folder)
+    write_canaries(make_canaries(str(folder / "train.npy"), 20, repeats=[2]), folder / "canaries")
+    small = DenoiserRecipe("residual", {"width": 16, "blocks": 1}, batch=4)
+    train_denoiser(Images(pictures(10, 1)), folder / "denoiser", max_steps=2, recipe=small, device="cpu", samples=0)
     return folder
 
 

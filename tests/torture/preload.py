@@ -14,7 +14,7 @@ HEAVY = (
     "diffusers.models.unets.unet_2d", "diffusers.schedulers.scheduling_ddpm", "matplotlib.backends.backend_svg",
     "matplotlib.pyplot", "onnxruntime", "pandas", "PIL.Image", "scipy.io", "scipy.io.matlab", "skimage.restoration",
     "torch.export", "torch._export.serde.serialize", "torch.utils._sympy.functions", "rich.progress", "safetensors",
-    "safetensors.torch", "torch.export.pt2_archive._package", "torch._inductor.cpp_builder",
+    "safetensors.torch", "typer._adapters", "torch.export.pt2_archive._package", "torch._inductor.cpp_builder",
 )  # fmt: skip
 NEEDS_A_GPU = "recollect.accelerate.tf32x3"
 

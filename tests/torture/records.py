@@ -11,7 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recollect.cli.saved_audits import NOT_VERIFIED
 from recollect.training.saved_state import FILE as STATE
+from tests.torture.children import fork, recollect
 from tests.torture.commands import PATIENCE, RESULTS
 from tests.torture.kills import compare
 from tests.torture.outcome import Outcome, complaint
@@ -35,12 +37,27 @@ def run(trial: Trial) -> list[Outcome]:
     edits = [_edit_one(results, rng) for _ in range(rng.randint(1, MOST_EDITS))]
     restart_trainings(results, trial.reference(command).folder / RESULTS)
     (trial.folder / "edits.txt").write_text("\n".join(edits))
+    problem = _read_saved(trial, rng)
     ended = command.start(trial.inputs, trial.folder).wait(PATIENCE)
-    problem = complaint(ended, (0, 1, 2))
+    problem = problem or complaint(ended, (0, 1, 2))
     if problem is None and ended.code != 2:
         problem = compare(command, trial, (*NEVER_READ, *_not_needed(command.name, trial.reference(command).folder)))
     problem = f"{problem} (after: {'; '.join(edits)})" if problem else None
     return [Outcome("records", command.name, problem, refused=ended.code == 2, evidence=trial.folder)]
+
+
+def _read_saved(trial: Trial, rng: random.Random) -> str | None:
+    """Have the edited audit verified, compared with itself or drawn again, if there is one."""
+    audit = next((path.parent for path in sorted((trial.folder / RESULTS).rglob("audit.json"))), None)
+    if audit is None:
+        return None
+    name = rng.choice(("verify", "compare", "report"))
+    folders = [str(audit)] * (2 if name == "compare" else 1)
+    ended = fork(recollect([name, *folders]), trial.folder / "saved").wait(PATIENCE)
+    if ended.code == NOT_VERIFIED and not ended.has_traceback and "Not verified:" in ended.out:
+        return None
+    problem = complaint(ended, (0, 2))
+    return f"{name}: {problem}" if problem else None
 
 
 def _not_needed(command: str, reference: Path) -> list[str]:

@@ -30,7 +30,7 @@ WORKERS = 2
 SCENARIOS: dict[str, Scenario] = {
     "kills": kills.run, "ray": ray_kills.run, "files": files.run, "records": records.run, "faults": faults.run,
 }  # fmt: skip
-SHARES = {"kills": 30, "ray": 20, "files": 20, "records": 15, "faults": 15}  # of the time
+SHARES = {"kills": 30, "ray": 25, "files": 15, "records": 15, "faults": 15}  # of the time
 ALONE = {"ray"}  # the machine has memory for one cluster
 PREPARING = 600  # seconds for valid files and inputs
 
@@ -47,7 +47,8 @@ class Draw:
 
 
 SAMPLE_SEED = 5
-SAMPLE = [Draw("kills", 17), Draw("records", 4), Draw("faults", 5), Draw("faults", 7)]
+SAMPLE_COMMAND, SAMPLE_WRITE = "audit of canaries", 4  # the file at whose writing it is killed
+SAMPLE = [Draw("records", 4), Draw("faults", 5), Draw("faults", 7)]
 
 
 @dataclass
@@ -147,16 +148,24 @@ def _keep(draw: Draw, outcome: Outcome, folder: Path) -> None:
 
 
 def sample(out: Path) -> list[Outcome]:
-    """Try a few files of every format and a few disturbances of a training, always the same ones."""
+    """Try a few files of every format and a few disturbances of an audit, always the same ones."""
     import_everything()
-    prepare(out / "shared", ["train"])
+    prepare(out / "shared", [SAMPLE_COMMAND])
     outcomes = []
     for form in FORMATS.values():
         trial = Trial(SAMPLE_SEED, out / "files" / form.name, out / "shared")
         outcomes += files.try_format(form, trial, mutated=2, built=1, hostile=1)
+    outcomes.append(_killed_and_resumed(Trial(SAMPLE_SEED, out / "killed", out / "shared")))
     for draw in SAMPLE:
         outcomes += try_one(draw, out)
     return outcomes
+
+
+def _killed_and_resumed(trial: Trial) -> Outcome:
+    command = COMMANDS[SAMPLE_COMMAND]
+    trial.folder.mkdir()
+    was_killed, _ = kills.kill_at_write(command, trial, signal.SIGKILL, SAMPLE_WRITE)
+    return kills.finish(command, trial, "kills", int(was_killed))
 
 
 def prepare(shared: Path, commands: Sequence[str] = tuple(COMMANDS)) -> None:

@@ -84,7 +84,14 @@ def page_table(summary: Mapping[str, Any]) -> str:
     for scenario, title in (("records", "edited results"), ("faults", "disk, memory or output taken away")):
         if part := parts.get(scenario):
             lines.append(f"| {title} | {part['total']['trials']} runs | {part['total']['failures']} | |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *_problem_lines(summary["problems"])])
+
+
+def _problem_lines(problems: Sequence[str]) -> list[str]:
+    """List what failed, the last line of each."""
+    if not problems:
+        return ["No trial failed."]
+    return ["These trials failed:", "", *(f"- {problem.strip().splitlines()[-1][:160]}" for problem in problems)]
 
 
 def _subjects(parts: Mapping[str, Any], scenario: str) -> list[tuple[str, Any]]:

@@ -203,6 +203,8 @@ def test_a_summary_counts_and_keeps_the_worst() -> None:
     table = page_table(summary)
     assert "| .npy files | 2 files, 1 refused | 1 | 5.0 s, 3 MB |" in table
     assert "| train: killed and resumed | 1 runs, 3 kills | 0 | |" in table
+    assert table.endswith("These trials failed:\n\n- files, .npy: hung")
+    assert page_table({**summary, "problems": []}).endswith("No trial failed.")
 
 
 def test_the_page_has_the_recorded_figures() -> None:

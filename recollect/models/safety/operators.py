@@ -3,8 +3,9 @@
 This list is closed. An operator that is absent is refused, also one that a later torch adds. Absent on purpose:
 operators that name a file (`save`, `from_file`), other namespaces (`quantized`, `symm_mem`, custom libraries),
 threads and remote calls (`fork`, `wait`, `rpc_*`), printing, random seeds, operators that reinterpret storage
-without a bounds check (`set_`, `resize_`, `_reshape_alias`), and slow ones that torch computes from literals when it
-loads a model (`factorial`, `find`, `replace`).
+without a bounds check (`set_`, `resize_`, `_reshape_alias`), kernels that trust the sizes of their inputs and so read
+or write other memory (`native_batch_norm`, `_weight_norm`, `_fft_c2c`, flash attention; the public operators above most
+of them check), and slow ones that torch computes from literals when it loads a model (`factorial`, `find`, `replace`).
 """
 
 from __future__ import annotations
@@ -64,50 +65,47 @@ TENSOR_OPERATORS = _names(
     max_pool2d max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool2d max_unpool3d maximum mean
     median meshgrid min minimum mish mish_ mm mode moveaxis movedim mse_loss msort mul mul_ multi_margin_loss
     multilabel_margin_loss multinomial multiply multiply_ mv nan_to_num nan_to_num_ nanmean nanmedian nanquantile
-    nansum narrow narrow_copy native_batch_norm native_channel_shuffle native_dropout native_group_norm
-    native_layer_norm native_norm ne ne_ neg neg_ negative negative_ new_empty new_empty_strided new_full new_ones
-    new_zeros nll_loss nll_loss2d nll_loss2d_forward nll_loss_forward nll_loss_nd nonzero nonzero_numpy norm
-    norm_except_dim normal normal_ normal_functional not_equal nuclear_norm numel numpy_T one_hot ones ones_like
-    outer pad pad_sequence pairwise_distance pdist permute permute_copy pinverse pixel_shuffle pixel_unshuffle
-    poisson poisson_nll_loss polar polygamma positive pow pow_ prelu prod promote_types qr quantile rad2deg rad2deg_
-    rand rand_like randint randint_like randn randn_like random random_ randperm range ravel real reciprocal
-    reciprocal_ reflection_pad1d reflection_pad2d reflection_pad3d relu relu6 relu6_ relu_ remainder remainder_
-    renorm renorm_ repeat repeat_interleave replication_pad1d replication_pad2d replication_pad3d requires_grad_
-    reshape reshape_as resolve_conj resolve_neg result_type rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell
-    roll rot90 round round_ row_stack rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ rsqrt rsqrt_ rsub
-    scalar_tensor scaled_dot_product_attention scatter scatter_ scatter_add scatter_add_ scatter_reduce
-    scatter_reduce_ searchsorted select select_copy select_scatter selu selu_ sgn sgn_ sigmoid sigmoid_ sign sign_
-    signbit silu silu_ sin sin_ sinc sinc_ sinh sinh_ size slice slice_copy slice_scatter slogdet smooth_l1_loss
-    soft_margin_loss softmax softplus softshrink sort special_bessel_j0 special_bessel_j1 special_digamma
-    special_entr special_erf special_erfc special_erfcx special_erfinv special_exp2 special_expit special_expm1
-    special_gammainc special_gammaincc special_gammaln special_i0 special_i0e special_i1 special_i1e special_log1p
-    special_log_ndtr special_log_softmax special_logit special_logsumexp special_ndtr special_ndtri
-    special_polygamma special_psi special_round special_sinc special_softmax special_xlog1py special_xlogy
-    special_zeta split split_copy split_with_sizes split_with_sizes_copy sqrt sqrt_ square square_ squeeze squeeze_
-    squeeze_copy stack std std_mean stft storage_offset stride sub sub_ subtract subtract_ sum sum_to_size svd
-    swapaxes swapaxes_ swapdims swapdims_ sym_constrain_range sym_constrain_range_for_size sym_is_contiguous
-    sym_numel sym_size sym_storage_offset sym_stride t t_ t_copy take take_along_dim tan tan_ tanh tanh_
-    tensor_split tensordot threshold threshold_ tile to to_dense to_padded_tensor topk trace transpose transpose_
-    transpose_copy trapezoid trapz triangular_solve tril tril_ tril_indices triplet_margin_loss triu triu_
-    triu_indices true_divide true_divide_ trunc trunc_ type_as unbind unbind_copy unflatten unfold unfold_copy
-    uniform uniform_ unique_consecutive unique_dim unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze
-    unsqueeze_ unsqueeze_copy upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d
-    upsample_nearest2d upsample_nearest3d upsample_trilinear3d vander var var_mean vdot view view_as view_as_complex
+    nansum narrow narrow_copy native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm
+    ne ne_ neg neg_ negative negative_ new_empty new_empty_strided new_full new_ones new_zeros nll_loss nll_loss2d
+    nll_loss2d_forward nll_loss_forward nll_loss_nd nonzero nonzero_numpy norm norm_except_dim normal normal_
+    normal_functional not_equal nuclear_norm numel numpy_T one_hot ones ones_like outer pad pad_sequence
+    pairwise_distance pdist permute permute_copy pinverse pixel_shuffle pixel_unshuffle poisson poisson_nll_loss
+    polar polygamma positive pow pow_ prelu prod promote_types qr quantile rad2deg rad2deg_ rand rand_like randint
+    randint_like randn randn_like random random_ randperm range ravel real reciprocal reciprocal_ reflection_pad1d
+    reflection_pad2d reflection_pad3d relu relu6 relu6_ relu_ remainder remainder_ renorm renorm_ repeat
+    repeat_interleave replication_pad1d replication_pad2d replication_pad3d requires_grad_ reshape reshape_as
+    resolve_conj resolve_neg result_type rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell roll rot90 round
+    round_ row_stack rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ rsqrt rsqrt_ rsub scalar_tensor
+    scaled_dot_product_attention scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_
+    searchsorted select select_copy select_scatter selu selu_ sgn sgn_ sigmoid sigmoid_ sign sign_ signbit silu
+    silu_ sin sin_ sinc sinc_ sinh sinh_ size slice slice_copy slice_scatter slogdet smooth_l1_loss soft_margin_loss
+    softmax softplus softshrink sort special_bessel_j0 special_bessel_j1 special_digamma special_entr special_erf
+    special_erfc special_erfcx special_erfinv special_exp2 special_expit special_expm1 special_gammainc
+    special_gammaincc special_gammaln special_i0 special_i0e special_i1 special_i1e special_log1p special_log_ndtr
+    special_log_softmax special_logit special_logsumexp special_ndtr special_ndtri special_polygamma special_psi
+    special_round special_sinc special_softmax special_xlog1py special_xlogy special_zeta split split_copy
+    split_with_sizes split_with_sizes_copy sqrt sqrt_ square square_ squeeze squeeze_ squeeze_copy stack std
+    std_mean stft storage_offset stride sub sub_ subtract subtract_ sum sum_to_size svd swapaxes swapaxes_ swapdims
+    swapdims_ sym_constrain_range sym_constrain_range_for_size sym_is_contiguous sym_numel sym_size
+    sym_storage_offset sym_stride t t_ t_copy take take_along_dim tan tan_ tanh tanh_ tensor_split tensordot
+    threshold threshold_ tile to to_dense to_padded_tensor topk trace transpose transpose_ transpose_copy trapezoid
+    trapz triangular_solve tril tril_ tril_indices triplet_margin_loss triu triu_ triu_indices true_divide
+    true_divide_ trunc trunc_ type_as unbind unbind_copy unflatten unfold unfold_copy uniform uniform_
+    unique_consecutive unique_dim unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze unsqueeze_
+    unsqueeze_copy upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
+    upsample_nearest3d upsample_trilinear3d vander var var_mean vdot view view_as view_as_complex
     view_as_complex_copy view_as_real view_as_real_copy view_copy vsplit vstack where xlogy xlogy_ zero zero_ zeros
     zeros_like __and__ __iand__ __ilshift__ __ior__ __irshift__ __ixor__ __lshift__ __or__ __rshift__ __xor__
     _adaptive_avg_pool2d _adaptive_avg_pool3d _assert_async _assert_scalar _assert_tensor_metadata _cast_Byte
     _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short _cdist_forward _conj
-    _conj_physical _convolution _convolution_mode _dim_arange _euclidean_dist _fft_c2c _fft_c2r _fft_r2c
-    _fused_rms_norm _functional_assert_async _functional_assert_scalar _functional_sym_constrain_range
-    _functional_sym_constrain_range_for_size _local_scalar_dense _log_softmax _native_batch_norm_legit
-    _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned _native_batch_norm_legit_functional
-    _native_batch_norm_legit_no_training _native_multi_head_attention _neg_view _pad_circular _pad_enum
+    _conj_physical _convolution _convolution_mode _dim_arange _euclidean_dist _fused_rms_norm
+    _functional_assert_async _functional_assert_scalar _functional_sym_constrain_range
+    _functional_sym_constrain_range_for_size _local_scalar_dense _log_softmax _nested_tensor_from_mask
+    _nested_tensor_from_mask_left_aligned _native_multi_head_attention _neg_view _pad_circular _pad_enum
     _pdist_forward _prelu_kernel _reshape_from_tensor _safe_softmax _scaled_dot_product_attention_math
-    _scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention
-    _scaled_dot_product_flash_attention_for_cpu _shape_as_tensor _softmax _thnn_fused_gru_cell _thnn_fused_lstm_cell
-    _to_copy _transformer_encoder_layer_fwd _trilinear _unique _unique2 _unsafe_index _unsafe_view
-    _upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_lanczos2d_aa _upsample_nearest_exact1d
-    _upsample_nearest_exact2d _upsample_nearest_exact3d _weight_norm _weight_norm_interface
+    _shape_as_tensor _softmax _to_copy _transformer_encoder_layer_fwd _trilinear _unique _unique2 _unsafe_index
+    _unsafe_view _upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_lanczos2d_aa _upsample_nearest_exact1d
+    _upsample_nearest_exact2d _upsample_nearest_exact3d
     """
 )
 
@@ -115,13 +113,13 @@ TENSOR_OPERATORS = _names(
 LANGUAGE_OPERATORS = _names(
     """
     Bool Complex ComplexImplicit Delete Float FloatImplicit Int IntImplicit ScalarImplicit Size append as_tensor
-    broadcast_shapes clear degrees device dict divmod endswith extend fabs floordiv format get
-    get_autocast_dtype get_device has_torch_function insert is_autocast_cpu_enabled is_autocast_enabled
-    is_grad_enabled is_scripting isdigit items join keys len list lower lstrip mathremainder modf ord percentFormat
-    pop popitem radians remove reverse rstrip set_grad_enabled setdefault sorted splitlines startswith str
-    strip tensor update upper values warn __contains__ __derive_index __getitem__ __interpolate __is__ __isnot__
-    __not__ __range_length __round_to_zero_floordiv __upsample __upsample_bilinear __upsample_nearest
-    _get_tracing_state _infer_size _list_to_tensor _set_item _size_if_not_equal _tensor_to_list _unwrap_optional
+    broadcast_shapes clear degrees device dict divmod endswith extend fabs floordiv format get get_autocast_dtype
+    get_device has_torch_function insert is_autocast_cpu_enabled is_autocast_enabled is_grad_enabled is_scripting
+    isdigit items join keys len list lower lstrip mathremainder modf ord percentFormat pop popitem radians remove
+    reverse rstrip set_grad_enabled setdefault sorted splitlines startswith str strip tensor update upper values
+    warn __contains__ __derive_index __getitem__ __interpolate __is__ __isnot__ __not__ __range_length __upsample
+    __upsample_bilinear __upsample_nearest _get_tracing_state _infer_size _list_to_tensor _set_item
+    _size_if_not_equal _tensor_to_list _unwrap_optional
     """
 )
 SCRIPT_OPERATORS = TENSOR_OPERATORS | LANGUAGE_OPERATORS
