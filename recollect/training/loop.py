@@ -141,6 +141,7 @@ class TrainingLoop:
         state, wanted = self.state, self.to_reach.pop(0)
         path = self.folder.save_milestone(state, loss, wanted, solved)
         state.milestones.append(Milestone(wanted, loss, state.steps, state.seconds, path))
+        state.ahead = [milestone for milestone in state.ahead if milestone.wanted != wanted]
         details = f": {solved}" if solved else ""
         state.note(f"reached {format_loss(wanted)} (measured {loss:.2e}){details}")
 
@@ -187,6 +188,7 @@ class TrainingLoop:
     def _end(self, reason: str) -> Training:
         """Save the run, and leave the network with the best weights."""
         state, stepper = self.state, self.state.stepper
+        self._keep_milestones_ahead()
         best = self._best_weights()
         with stepper.using(best):
             loss = stepper.measure(averaged=False)
@@ -205,6 +207,12 @@ class TrainingLoop:
             state.network, loss, state.milestones, reached, why, state.log, state.monitor.history,
             state.restarted_from, suspended,
         )  # fmt: skip
+
+    def _keep_milestones_ahead(self) -> None:
+        """Count milestones that a killed run reached and this one, stopped sooner, did not reach again."""
+        ahead = {milestone.wanted for milestone in self.state.ahead}
+        self.state.milestones += self.state.ahead
+        self.to_reach = [loss for loss in self.to_reach if loss not in ahead]
 
     def _best_weights(self) -> list[Tensor]:
         """Return the best weights of this process, or of a milestone that a killed one wrote after its last state."""

@@ -38,20 +38,23 @@ class RunFolder:
         if saved:
             saved.restore(state, self.folder)
             state.note("resumed")
-        state.milestones = find_milestones(self.folder, state.identity())
+        on_disk = find_milestones(self.folder, state.identity())
         if saved:
-            self._check_complete(state, saved)
-        for milestone in state.milestones:
-            if milestone.steps > state.steps:
-                wanted = format_loss(milestone.wanted)
-                state.note(f"reached {wanted} before it was interrupted, at step {milestone.steps}")
+            self._check_complete(on_disk, saved)
+        state.milestones = [milestone for milestone in on_disk if milestone.steps <= state.steps]
+        state.ahead = [milestone for milestone in on_disk if milestone.steps > state.steps]
+        for milestone in state.ahead:
+            wanted = format_loss(milestone.wanted)
+            state.note(
+                f"reached {wanted} at step {milestone.steps}, after its last saved state; these steps are taken again"
+            )
         if not saved:
             save_state(self.folder, SavedState.claim(state))  # shows now whether the folder is writable
 
-    def _check_complete(self, state: RunState, saved: SavedState) -> None:
+    def _check_complete(self, on_disk: list[Milestone], saved: SavedState) -> None:
         """Refuse a run that lacks a checkpoint: its weights of now are not those that reached the loss."""
         assert self.folder is not None
-        present = {milestone.wanted for milestone in state.milestones}
+        present = {milestone.wanted for milestone in on_disk}
         for wanted in saved.values.get("milestones", ()):
             if wanted not in present:
                 raise InputError(

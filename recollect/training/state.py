@@ -51,6 +51,7 @@ class RunState:
     log: list[str] = field(default_factory=list)
     precision: list[dict[str, Any]] = field(default_factory=list)  # of each part of a step, by first step
     milestones: list[Milestone] = field(default_factory=list)
+    ahead: list[Milestone] = field(default_factory=list)  # on disk, from steps that a killed run did not save
 
     @classmethod
     def start(cls, network: nn.Module, images: Images, recipe: Recipe, device: torch.device) -> RunState:

@@ -58,6 +58,19 @@ def test_death_at_any_write_loses_nothing(after: bool, tmp_path: Path, monkeypat
         assert [m.wanted for m in resumed.milestones] == [3e-2, 1e-4, 1e-6, 1e-8]
         assert resumed.loss <= 1e-8
         assert torch.equal(vector(whole.network), vector(resumed.network)), stop_at
+        assert [point.loss for point in resumed.history] == [point.loss for point in whole.history]
+
+
+def test_a_milestone_after_the_last_state_counts_even_if_a_limit_comes_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes_of(tmp_path, monkeypatch, stop_at=3, after=True)  # the start, two milestones
+    resumed = train(tmp_path, max_steps=1, **QUICK)
+    assert not resumed.reached
+    assert [m.wanted for m in resumed.milestones] == [3e-2, 1e-4]
+    assert min(m.steps for m in resumed.milestones) > 1
+    assert resumed.loss <= 1e-4
+    assert len(messages(resumed, "after its last saved state")) == 2
 
 
 def train_watched(folder: Path, watcher: Connection) -> None:
