@@ -41,7 +41,9 @@ FEWEST_SEARCH_STEPS = 20  # steps of a search that are worth it
 DENOISING_STEPS = 20  # applications of f that free an answer from the noise of y
 SEARCH_REST = 1e-9  # |xi - v|^2 at which a search ends: the polish takes the best answer further
 RESERVED = 60  # steps that searches leave for the polish
+SETTLING = 20  # of these, steps of the model alone
 FIXED_POINT_WEIGHT = 0.3  # what a fixed point weighs beside agreement with y
+AS_GOOD = 0.1  # difference of misfits that does not count against an answer at rest
 
 SearchStart = tuple[Tensor, Callable[[Tensor, Tensor], Degradation]]  # an estimate x; the mask for x and y
 
@@ -54,9 +56,13 @@ class Answer(PerImage):
     misfit: Tensor  # the lower, the better a fixed point of the model explains y
     explained: Tensor  # nothing better is to be expected
 
-    def with_better(self, positions: Tensor, other: Answer) -> Answer:
-        """Take the other answers to the images at `positions` where they fit better; the work on both is counted."""
-        better = other.misfit < self.misfit[positions]
+    def with_better(self, positions: Tensor, other: Answer, at_rest: float = 0.0) -> Answer:
+        """Take the other answers to the images at `positions` where they fit better; the work on both is counted.
+
+        The misfit of an answer that converged counts less by `at_rest`.
+        """
+        misfits = [one.misfit - at_rest * (one.recovery.stop == Stop.CONVERGED) for one in (self, other)]
+        better = misfits[1] < misfits[0][positions]
         order = torch.arange(len(self), device=positions.device)
         order[positions[better]] = len(self) + torch.nonzero(better)[:, 0]
         best = Answer.join([self, other])[order]
@@ -79,7 +85,7 @@ class Refined(Method):
     start: Start = half_kept
     restarts: tuple[Start, ...] = (odd_ones_kept, smooth_ones_kept)  # of masks, so for erasures alone
     restart_steps: int = 80
-    polish_steps: int = 400
+    polish_steps: int = 200
     paste: bool = True  # right when there is no noise
 
     name: ClassVar[str] = "refined"
@@ -179,20 +185,28 @@ class Refined(Method):
         return best.with_better(positions[left], self._judge(f, damaged, settled))
 
     def _polished(self, f: Runtime, y: Tensor, best: Answer, budget: Tensor) -> Answer:
-        """Carry the best answers on until they rest; a y with noise no longer counts."""
+        """Carry the best answers on until they rest; with noise, or where y keeps them moving, y counts no more."""
+        moving = torch.ones_like(best.explained)
+        if self.paste:
+            best = self._carried_on(f, y, best, budget - SETTLING, moving, by_model_alone=False)
+            moving = best.recovery.stop != Stop.CONVERGED
+        return self._carried_on(f, y, best, budget, moving, by_model_alone=True)
+
+    def _carried_on(
+        self, f: Runtime, y: Tensor, best: Answer, budget: Tensor, moving: Tensor, by_model_alone: bool
+    ) -> Answer:
         limits = _multiple_of_checks((budget - best.recovery.steps - PASSES_TO_JUDGE).clamp(max=self.polish_steps))
-        left = torch.nonzero(limits > 0)[:, 0]
+        left = torch.nonzero(moving & (limits > 0))[:, 0]
         if not len(left):
             return best
-        begun, is_mask = best.recovery[left], isinstance(best.recovery.degradation, Erasure)
-        theta = near_ones_kept(begun.estimate, y[left]) if is_mask else begun.degradation
-        if not self.paste:
-            theta = all_erased(y[left])  # with all erased v <- f(v)
+        begun = best.recovery[left]
+        refit = isinstance(begun.degradation, Erasure) and not by_model_alone
+        theta = near_ones_kept(begun.estimate, y[left]) if refit else begun.degradation
+        theta = all_erased(y[left]) if by_model_alone else theta  # with all erased v <- f(v)
         assert theta is not None
-        refit = is_mask and self.paste
         rested = polish(f, y[left], begun.estimate, theta, gamma=self.gamma, limits=limits[left], refit=refit)
         other = self._judge(f, y[left], replace(rested, degradation=begun.degradation))
-        return _confirmed(best.with_better(left, other), left, rested)
+        return _confirmed(best.with_better(left, other, at_rest=AS_GOOD), left, rested)
 
     def _pasted(self, y: Tensor, best: Answer) -> Answer:
         """Give kept pixels the values of y, where there is no noise."""

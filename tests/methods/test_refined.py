@@ -11,8 +11,8 @@ import torch
 from recollect import Blind, Images, InputError, Iterate, KnownMask, Score, audit, load, mask, observe
 from recollect.degradation import FILLS, PAPER_MASKS, Blur, Erasure, fill_erased, half_kept
 from recollect.methods import Refined
-from recollect.methods.refined import BUDGET_FACTOR
-from recollect.recovery import Stop
+from recollect.methods.refined import BUDGET_FACTOR, Answer
+from recollect.recovery import Recovery, Stop
 from tests.planted import Memorizer
 
 STORED = load("photos?count=12&size=16")
@@ -113,6 +113,26 @@ def test_masks_that_cycle_for_blind_converge(kind: str) -> None:
     assert accurate(refined.estimate) >= accurate(blind.estimate)
 
 
+def test_an_answer_that_y_keeps_moving_comes_to_rest_by_the_model_alone() -> None:
+    """The polish with y leaves one of these images moving."""
+    f = Memorizer(SMALL.pixels, sharpness=8.0)
+    y = observe(SMALL, fill_erased(mask("half", SMALL.shape), SMALL, "images")).y
+    assert Refined(gamma=0.1, limit=20)(f, y).stops == [Stop.CONVERGED] * 12
+
+
+def test_an_answer_at_rest_wins_where_misfits_are_nearly_the_same() -> None:
+    def answer(stop: Stop, *misfits: float) -> Answer:
+        images, each = torch.full((4, 1, 2, 2), float(stop)), torch.ones(4, dtype=torch.int64)
+        recovery = Recovery(images, half_kept(images), each, each, each * stop)
+        return Answer(recovery, torch.tensor(misfits), torch.zeros(4, dtype=torch.bool))
+
+    moving, rested = answer(Stop.DONE, 0, 0, 0, 0), answer(Stop.CONVERGED, -0.2, -0.05, 0.05, 0.2)
+    every = torch.arange(4)
+    for best in (moving.with_better(every, rested, at_rest=0.1), rested.with_better(every, moving, at_rest=0.1)):
+        assert best.recovery.stops == [Stop.CONVERGED] * 3 + [Stop.DONE]
+    assert moving.with_better(every, rested).recovery.stops == [Stop.CONVERGED] * 2 + [Stop.DONE] * 2
+
+
 @pytest.mark.parametrize("kind", FILLS)
 @pytest.mark.parametrize("steps", [1, 2, 40])
 def test_no_image_costs_more_than_three_times_what_blind_takes_and_iterate_once(kind: str, steps: int) -> None:
@@ -158,9 +178,9 @@ def answering(answer: Callable[[int, torch.Tensor], torch.Tensor]) -> Callable[[
 
 
 def test_a_polish_that_diverges_is_not_taken() -> None:
-    """f blows up only after the looks and the steps of one round: the polish meets it, blind does not."""
+    """f blows up only after the steps of one round and the look at its answer: blind does not meet it."""
     y = observe(STORED, mask("half", STORED.shape)).y[:2]
-    f = answering(lambda calls, x: x * torch.nan if 41 < calls <= 61 else torch.full_like(x, 0.5))
+    f = answering(lambda calls, x: x * torch.nan if calls > 41 else torch.full_like(x, 0.5))
     found = Refined(steps=40, limit=1, restarts=())(f, y)
     assert torch.isfinite(found.estimate).all()
     assert set(found.stops) == {Stop.LIMIT}
