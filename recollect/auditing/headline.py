@@ -21,7 +21,7 @@ class Finding:
     masks: int
     train: Rate
     control: Rate | None
-    best: str  # the strongest single method
+    best: list[str]  # the strongest single method, and those that recover as many
     best_train: Rate
     exactly: int  # training images that any attack recovers almost exactly
     returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
@@ -33,31 +33,41 @@ class Finding:
             "methods": self.methods,
             "train": rate_facts(self.train),
             "control": rate_facts(self.control) if self.control else None,
-            "best": {"method": self.best, "train": rate_facts(self.best_train)},
+            "best": {"method": self.best[0], "train": rate_facts(self.best_train)},
             "returned": {name: asdict(returned) for name, returned in self.returned.items()},
             "beside": self.beside,
         }
 
     @property
     def beside(self) -> str:
-        """Say what is counted, and which single attack is the strongest."""
+        """Say what is counted, and which attacks are the strongest."""
         exactly = "" if self.threshold == EXACT else f" Almost exactly ({EXACT}): {self.exactly} of {self.train.total}."
         under = f"under any of {self.masks} masks" if self.masks > 1 else "under one mask"
         if len(self.methods) == 1:
-            return f"Counted: images recovered by {self.best} {under}, {self.threshold}.{exactly}"
+            return f"Counted: images recovered by {self.methods[0]} {under}, {self.threshold}.{exactly}"
         return (
             f"Counted: images recovered by any of {len(self.methods)} attacks ({', '.join(self.methods)}) {under}, "
-            f"{self.threshold}. The best single attack is {self.best}: {_of(self.best_train)}.{exactly}"
+            f"{self.threshold}. {self._strongest}{exactly}"
         )
+
+    @property
+    def _strongest(self) -> str:
+        if len(self.best) == 1:
+            return f"The best single attack is {self.best[0]}: {_of(self.best_train)}."
+        return f"Alone, {', '.join(self.best[:-1])} and {self.best[-1]} each recover {_of(self.best_train)}."
 
 
 def find(statistics: Statistics, threshold: Threshold) -> Finding:
     """Count what any attack recovers of both sets, in exactly the same way."""
     rates = {name: statistics.any_attack(name).rate(threshold.mse) for name in statistics.sets}
-    best = statistics.rate("train", ANY_MASK, statistics.main_method, threshold.mse)
     methods = statistics.counted or [statistics.main_method]
+    alone = {name: statistics.rate("train", ANY_MASK, name, threshold.mse) for name in methods}
+    best = alone[statistics.main_method]
+    tied = [name for name in methods if name != statistics.main_method and alone[name].count == best.count]
     return Finding(
-        threshold, methods, len(statistics.masks), rates["train"], rates.get("control"), statistics.main_method, best,
+        threshold, methods, len(statistics.masks), rates["train"], rates.get("control"),
+        best=[statistics.main_method, *tied],
+        best_train=best,
         exactly=statistics.any_attack("train").rate(EXACT.mse).count,
         returned={name: statistics.returned(name, threshold.mse) for name in statistics.sets},
     )  # fmt: skip
@@ -87,8 +97,8 @@ def _returned_sentence(returned: Returned) -> Iterator[str]:
     """Say how many training images came out of images that have nothing to do with them."""
     if returned.different:
         yield (
-            f"From {_images(returned.images, 'damaged ')} it never saw, the model returned "
-            f"{_images(returned.different, 'different training ' if returned.different > 1 else 'training ')}."
+            f"Given {_images(returned.images, 'damaged ')} it never saw, the model showed {returned.different} of its "
+            "training images instead."
         )
 
 

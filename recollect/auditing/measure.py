@@ -21,7 +21,7 @@ from recollect.degradation import Degradation, Erasure, Observation, observe
 from recollect.devices.precision import device_of
 from recollect.distributed.jobs import Log
 from recollect.images import Images
-from recollect.records import Record, cell_key
+from recollect.records import SET_LABELS, Record, cell_key
 from recollect.recovery import Progress, Recovery, Stop
 from recollect.scoring import APPROXIMATE, mask_agreement, mse
 
@@ -78,6 +78,11 @@ class Trial:
     def key(self) -> str:
         return cell_key(self.cell, self.settings)
 
+    @property
+    def label(self) -> str:
+        """What the user is told of the cell while it is measured."""
+        return " / ".join((SET_LABELS[self.cell["set"]], self.cell["mask"], self.cell["method"]))
+
     def measured(self, f: Any, progress: Progress | None = None) -> Measured:
         """Degrade, recover, score; each image as if it were alone."""
         conditions = self.conditions
@@ -130,7 +135,7 @@ def measure_cells(
     for passes, trial in zip(ahead, trials, strict=True):
         record = store.find(trial.key, trial.images.ids, trial.training.ids)
         if record is None:
-            within = _within_cell(progress, " / ".join(trial.cell.values()), done, passes, sum(ahead))
+            within = _within_cell(progress, trial.label, done, passes, sum(ahead))
             within(0, 1)
             measured = measurer(trial, within)
             store.add(measured.record, measured.pictures)

@@ -65,8 +65,9 @@ def _conclusion(audit: Audit, verbose: bool) -> Iterator[RenderableType]:
     if verbose:
         yield Text(audit.finding.beside)
     if audit.verdict:
+        yield ""
         sentence = Text(str(audit.verdict))
-        sentence.stylize(COLOURS[audit.verdict.outcome], 0, len(audit.verdict.outcome) + 1)
+        sentence.stylize(COLOURS[audit.verdict.outcome], 0, len(audit.verdict.opening))
         yield sentence
 
 
@@ -103,11 +104,16 @@ def _short_checks(checks: Sequence[Check]) -> Iterator[RenderableType]:
         lines.add_row(Text.assemble(("warning: ", LEVELS["warning"]), check.sentence))
     if warnings:
         yield lines
-    more = len([check for check in checks if check.level != "ok"]) - len(warnings[:SHORT_CHECKS])
-    if more:
-        yield Text(f"{more} more in --verbose and in the report.", style="dim")
-    if warnings or more:
+    rest = _left_out(len(warnings[SHORT_CHECKS:]), sum(check.level == "note" for check in checks))
+    if rest:
+        yield Text(f"{rest} on these numbers: see --verbose or the report.", style="dim")
+    if warnings or rest:
         yield ""
+
+
+def _left_out(warnings: int, notes: int) -> str:
+    counts = {"more warning": warnings, "note": notes}
+    return " and ".join(f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items() if count)
 
 
 def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:

@@ -49,7 +49,7 @@ class ShardedMeasurer:
 
         def job(_budget: Budget, /) -> Iterator[Task]:
             for shard in shards:
-                name = f"{' / '.join(trial.cell.values())}, images {shard[0]} to {shard[-1]}"
+                name = f"{trial.label}, images {shard[0]} to {shard[-1]}"
                 yield Task(name, measure_shard, self._inputs(trial, method, shard), partial(keep, shard))
 
         if not self._runner([job], Budget(), lambda line: self._log(line) if line else None):

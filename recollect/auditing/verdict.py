@@ -20,6 +20,7 @@ CONFIDENCE = 0.95
 BOUND = f"the upper {CONFIDENCE:.0%} bound"
 MOST_IMAGES = 10_000_000  # a number needed above this is not given
 Outcome = Literal["passed", "failed", "inconclusive"]
+OPENINGS: dict[Outcome, str] = {"passed": "Model passed", "failed": "Model failed", "inconclusive": "Inconclusive"}
 EXIT_CODES: dict[Outcome, int] = {"passed": 0, "failed": 3, "inconclusive": 4}
 
 
@@ -55,8 +56,13 @@ class Verdict:
     def exit_code(self) -> int:
         return EXIT_CODES[self.outcome]
 
+    @property
+    def opening(self) -> str:
+        """The outcome in a word or two: it is the model that fails, not the audit."""
+        return f"{OPENINGS[self.outcome]}:"
+
     def __str__(self) -> str:
-        return f"{self.outcome.capitalize()}: {self.reason}"
+        return f"{self.opening} {self.reason}"
 
     def facts(self) -> dict[str, Any]:
         """Give plain values for audit.json."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recollect.auditing.damaged_sets import DamagedSet
 from recollect.auditing.inputs import Inputs
-from recollect.auditing.method_setup import are_built, counted_methods, most_passes
+from recollect.auditing.method_setup import are_built, attacks, counted_methods, most_passes
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.stability import RUNS, sample_size
@@ -81,11 +81,13 @@ def _seconds_of_pass(f: Any, pixels: Tensor) -> float:
 
 def workload_sentence(inputs: Inputs, work: Workload) -> str:
     """Say before it starts how much work an audit is."""
-    methods, masks = len(inputs.methods), len({damaged.mask for damaged in inputs.damaged_sets})
+    tried, masks = len(attacks(inputs.methods)), len({damaged.mask for damaged in inputs.damaged_sets})
+    kinds = {"attack": tried, "reference": len(inputs.methods) - tried}
+    methods = " and ".join(_counted(count, kind) for kind, count in kinds.items() if count)
     images = " and ".join(f"{len(images)} {SET_LABELS[name]}" for name, images in inputs.scored.items())
     return (
-        f"{_counted(methods, 'method')} under {_counted(masks, 'mask')}, on {images} images: at most "
-        f"{_duration(estimate_seconds(inputs, work))}, and often much less."
+        f"{methods} under {_counted(masks, 'mask')}, on {images} images: up to "
+        f"{_duration(estimate_seconds(inputs, work))}, often much less."
     )
 
 

@@ -74,6 +74,25 @@ def grey_levels(mse: float) -> float:
     return 255 * math.sqrt(mse)
 
 
+def named(names: Sequence[str]) -> str:
+    """Write names as a list in a sentence: a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def percent_above(share: float, limit: float) -> str:
+    """Write a share with as few digits as show that it is above a limit."""
+    texts = [rounded_percent(share), f"{100 * share:.3g}", f"{100 * share:.9g}"]
+    return next((text for text in texts if float(text) > 100 * limit), texts[-1]) + "%"
+
+
+def percent_within(bound: float, limit: float) -> str:
+    """Write the bound of a share within a limit, rounded up to two digits, but not above the limit."""
+    if bound <= 0:
+        return "0%"
+    digits = 10.0 ** (1 - math.floor(math.log10(100 * bound)))
+    return f"{min(math.ceil(100 * bound * digits) / digits, 100 * limit):.9g}%"
+
+
 def counted(count: int, noun: str) -> str:
     """Write a number of things: 1 mask, 2 masks."""
     if count == 1:

@@ -38,7 +38,16 @@ class Example:
 
     @property
     def outcome(self) -> str:
+        if self.ended_on is not None:
+            return "shows another training image" if self.set == "train" else "shows a training image"
         return "recovered" if self.recovered else "not recovered"
+
+    @property
+    def level(self) -> str:
+        """What the colour of the outcome says; an unseen image that is recovered gives nothing away."""
+        if self.ended_on is not None:
+            return "shows"
+        return "recovered" if self.recovered and self.set == "train" else "other"
 
     @property
     def levels(self) -> str:
@@ -98,11 +107,12 @@ def _training(audit: SavedAudit, results: Results, method: str, threshold: float
 
 
 def _unseen(audit: SavedAudit, results: Results, method: str, threshold: float, mask: str) -> Iterator[Example]:
-    """Take an unseen image that is not recovered, if there is one."""
+    """Take an unseen image that is not recovered, if there is one: best, one whose recovery shows a training image."""
     cell = Cell("control", mask, method)
     record = results.record(cell)
     if record is not None and _is_pictured(audit, cell):
-        position = _choose(audit, cell, record, threshold, set(), want_recovered=False)
+        others = {at for at, image in enumerate(audit.samples["index/control"]) if not _ended_on(record, int(image))}
+        position = _choose(audit, cell, record, threshold, others, want_recovered=False)
         yield _example(audit, cell, record, threshold, position)
 
 
@@ -117,14 +127,14 @@ def _is_pictured(audit: SavedAudit, cell: Cell) -> bool:
 
 
 def _choose(
-    audit: SavedAudit, cell: Cell, record: Record, threshold: float, used: set[int], *, want_recovered: bool
+    audit: SavedAudit, cell: Cell, record: Record, threshold: float, avoided: set[int], *, want_recovered: bool
 ) -> int:
-    """Choose a position in the sample: an image with the outcome that is wanted, not used yet, rich in contrast."""
+    """Choose a position in the sample: not one to avoid, with the outcome that is wanted, rich in contrast."""
     errors = record.score.mse.numpy()[audit.samples[f"index/{cell.set}"]]
     originals = audit.samples[f"original/{cell.set}"]
     contrast = originals.reshape(len(originals), -1).std(1)
     fits = (errors < threshold) == want_recovered
-    fresh = np.array([position not in used for position in range(len(errors))])
+    fresh = np.array([position not in avoided for position in range(len(errors))])
     return int(np.lexsort((contrast, fits, fresh))[-1])
 
 

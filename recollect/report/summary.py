@@ -13,7 +13,10 @@ from recollect.report.numbers import (
     counted,
     decimals,
     grey_levels,
+    named,
+    percent_above,
     percent_range,
+    percent_within,
     two_digits,
     whole_percent,
 )
@@ -22,11 +25,9 @@ from recollect.report.results import Results
 
 Checks = Mapping[str, Sequence[Mapping[str, str]]]  # by level
 _INTERVAL = re.compile(r" \(95% interval [^)]*\)")
-_BADGES = {
-    "passed": "Passed: within the limit of {limit}",
-    "failed": "Failed: above the limit of {limit}",
-    "inconclusive": "Inconclusive: not shown to be within {limit}",
-}
+_DOUBTED = "means little. "  # of a verdict's reason; the doubts follow
+_CLAUSE = re.compile(r"[.:;]|, (?:and|so|which|or) ")  # what ends the first clause of a doubt
+_MOST_MASKS = 6  # that are named in a sentence
 # What a check found, in the words of the first screen; it is called by its name where nothing was found.
 _WORRIES = {
     "deterministic": "not deterministic", "batch": "images of a batch mix", "range": "range of values",
@@ -77,11 +78,41 @@ class Card:
 
 
 def badge(audit: SavedAudit) -> Badge:
-    """Name the outcome and the limit."""
+    """Name the outcome, and the share that decided it beside the limit."""
     verdict = audit.block("verdict")
     if not verdict:
         return Badge("none", "No limit set")
-    return Badge(verdict["outcome"], _BADGES[verdict["outcome"]].format(limit=f"{100 * verdict['limit']:g}%"))
+    share, limit = verdict["limit"], f"{100 * verdict['limit']:g}%"
+    judged = "{} recovered" if verdict["judged"] == "rate" else "excess over unseen images {}"
+    match verdict["outcome"]:
+        case "failed":
+            text = f"Failed: {judged.format(percent_above(verdict['value'], share))}, at most {limit} allowed"
+        case "passed":
+            text = f"Passed: {judged.format('at most ' + percent_within(verdict['bound'], share))}, {limit} allowed"
+        case _:
+            text = f"Inconclusive: {_short_reason(verdict, limit)}"
+    return Badge(verdict["outcome"], text)
+
+
+def reason(audit: SavedAudit) -> str:
+    """Give the verdict in full, unless badge, headline and numbers say all of it."""
+    verdict, finding = audit.block("verdict"), audit.block("finding")
+    if not verdict:
+        return ""
+    judged = (verdict["judged"], verdict["value"], verdict["threshold"]["mse"])
+    said = ("rate", finding.get("train", {}).get("value"), audit.threshold)
+    return "" if verdict["outcome"] == "failed" and judged == said else verdict["sentence"]
+
+
+def _short_reason(verdict: Mapping[str, Any], limit: str) -> str:
+    """Take the first clause of the first doubt, or the number of images that are needed."""
+    if verdict["images_needed"]:
+        return f"too few images, at least {verdict['images_needed']:,} needed"
+    _, _, doubts = verdict["reason"].partition(_DOUBTED)
+    if not doubts:
+        return f"not shown to be within {limit}"
+    clause = _CLAUSE.split(doubts, maxsplit=1)[0]
+    return clause[:1].lower() + clause[1:]
 
 
 def lead_sentence(headline: str) -> str:
@@ -97,33 +128,31 @@ def big_numbers(audit: SavedAudit) -> list[BigNumber]:
     return [BigNumber(name, f"{SET_LABELS[name]} images recovered", finding[name]) for name in present]
 
 
-def handed_out(audit: SavedAudit) -> str:
-    """Say how many training images came out of unseen ones; nothing if none did."""
+def shown_instead(audit: SavedAudit) -> str:
+    """Take the headline's last sentence where it says that unseen images gave training images; else nothing."""
     returned = audit.block("finding").get("returned", {}).get("control")
     if not returned or not returned["different"]:
         return ""
-    what = "1 training image" if returned["different"] == 1 else f"{returned['different']} different training images"
-    damaged = counted(returned["images"], "damaged image")
-    return f"From {damaged} it never saw, the model returned {what}."
+    return str(audit.facts["headline"]).rpartition(". ")[2]
 
 
 def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:
-    """Name what was tried, the best attack, and what counts as recovered."""
+    """Say what was tried, what counts as recovered, and which attacks are the best."""
     finding = audit.block("finding")
     if not finding:
         return []
-    threshold, best = finding["threshold"]["mse"], finding["best"]
-    alone = f" Best alone: {best['method']}, {best['train']['count']} of {best['train']['total']}."
+    threshold = finding["threshold"]["mse"]
     return [
-        _tried(finding["methods"], results) + (alone if len(finding["methods"]) > 1 else ""),
-        f"Recovered means an error below {two_digits(grey_levels(threshold))} of 255 grey levels (MSE below "
+        _tried(audit, finding["methods"], results),
+        f"Recovered: on average less than {two_digits(grey_levels(threshold))} of 255 grey levels off (MSE below "
         f"{threshold:.0e}).",
+        *_best(finding, results),
     ]
 
 
 def cards(audit: SavedAudit, checks: Checks) -> list[Card]:
     """Sum up checks, warnings, membership and limits."""
-    return [_passed(checks), _worries(checks), _membership(audit), _limits()]
+    return [_passed(checks), _worries(checks), _membership(audit), _limits(audit)]
 
 
 def run_facts(audit: SavedAudit) -> list[str]:
@@ -134,22 +163,40 @@ def run_facts(audit: SavedAudit) -> list[str]:
     ]
     version = (provenance.get("versions") or {}).get("recollect")
     facts = [calendar_date(provenance.get("started")), f"recollect {version}" if version else ""]
-    return [fact for fact in [*facts, f"{' / '.join(sizes)} images" if sizes else ""] if fact]
+    return [fact for fact in [*facts, f"tested on {' and '.join(sizes)} images" if sizes else ""] if fact]
 
 
-def _tried(methods: Sequence[str], results: Results) -> str:
-    names, under = ", ".join(methods), f"under {counted(len(results.masks), 'mask')}"
+def _tried(audit: SavedAudit, methods: Sequence[str], results: Results) -> str:
+    """Say how images were damaged and who tried to recover them. Not all damage is erased pixels."""
+    erased = all("erased" in text for text in audit.block("settings").get("masks", {}).values())
+    damage, told = ("Pixels were erased", "which") if erased else ("Images were damaged", "how")
+    names = f" ({', '.join(results.masks)})" if len(results.masks) <= _MOST_MASKS else ""
+    ways = f"{damage} in {counted(len(results.masks), 'way')}{names}"
     facts = [results.method_facts[name] for name in methods if name in results.method_facts]
-    if all(method.is_attack for method in facts):
-        return f"{counted(len(methods), 'attack').capitalize()} ({names}) {under}, not told which pixels were erased."
-    return f"No attack, but a reference ({names}) {under}, told which pixels were erased."
+    if not all(method.is_attack for method in facts):
+        return f"{ways}. No attack was run, but a reference ({', '.join(methods)}), which was told {told}."
+    tried = f"{ways}; {counted(len(methods), 'attack')} tried to restore them without being told {told}."
+    attempts = len(methods) * len(results.masks)
+    return f"{tried} An image counts if any attempt succeeds." if attempts > 1 else tried
+
+
+def _best(finding: Mapping[str, Any], results: Results) -> list[str]:
+    """Name the attacks that recover most alone; nothing if there is one attack, or none recovers any."""
+    most, mask = finding["best"]["train"], results.rows[0]
+    bars = {name: results.bar(("train", mask, name)) for name in finding["methods"]}
+    best = [name for name, bar in bars.items() if bar and bar.rate.count == most["count"]]
+    if len(bars) == 1 or not best or not most["count"]:
+        return []
+    if len(best) > 1:
+        return [f"Alone, {named(best)} each recover {most['count']}."]
+    return [f"Alone, {best[0]} recovers most: {most['count']}."]
 
 
 def _passed(checks: Checks) -> Card:
     names = [check["name"] for check in checks["ok"]]
     if not names:
         return Card("No check passed", "Read the warnings and notes.", "checks")
-    return Card(f"✓ {counted(len(names), 'check')} passed", ", ".join(names), "checks", "ok")
+    return Card(f"The audit itself: {counted(len(names), 'check')} passed", ", ".join(names), "checks", "ok")
 
 
 def _worries(checks: Checks) -> Card:
@@ -157,7 +204,8 @@ def _worries(checks: Checks) -> Card:
     if not counts:
         return Card("No warnings", "Nothing was found that could mislead.", "checks", "ok")
     names = [_WORRIES.get(check["name"], check["name"]) for level in ("warning", "note") for check in checks[level]]
-    return Card(", ".join(counts), " · ".join(names), "checks", "warning" if checks["warning"] else "note")
+    level = "warning" if checks["warning"] else "note"
+    return Card(f"{named(counts)} on these numbers", " · ".join(names), "checks", level)
 
 
 def _membership(audit: SavedAudit) -> Card:
@@ -166,10 +214,19 @@ def _membership(audit: SavedAudit) -> Card:
     if not rows:
         return Card("Membership", "Not measured: there are no unseen images.", "checks")
     row = rows[0]
-    auc = f"AUC {decimals(row['auc'], 2)} ({decimals(row['auc_low'], 2)}–{decimals(row['auc_high'], 2)})"
-    meaning = "training images stand out" if row["auc_low"] > 0.5 else "no better than guessing"
-    return Card("Membership", f"{auc}: {meaning}.", "curves")
+    guessing = row["auc_low"] <= 0.5 <= row["auc_high"]
+    meaning = f"Training images {'cannot' if guessing else 'can'} be told from unseen ones"
+    interval = f"95% interval {decimals(row['auc_low'], 2)}–{decimals(row['auc_high'], 2)}"
+    return Card("Membership", f"{meaning} (AUC {decimals(row['auc'], 2)}, {interval}; 0.5 is guessing).", "curves")
 
 
-def _limits() -> Card:
-    return Card("What this does not show", "A low rate does not mean safe: other attacks may recover more.", "scope")
+def _limits(audit: SavedAudit) -> Card:
+    """Say what the result leaves open: a low rate is not safety, and a high one may be higher still."""
+    rate, outcome = audit.block("finding").get("train"), audit.block("verdict").get("outcome")
+    if not rate or not rate["count"] or outcome in ("passed", "inconclusive"):
+        text = "A low rate does not mean safe: other attacks may recover more."
+    elif rate["count"] < rate["total"]:
+        text = "At least this share is recovered: other attacks may recover more."
+    else:
+        text = "The rate holds for images drawn as these were. Attacks of other kinds were not tried."
+    return Card("What this does not show", text, "scope")

@@ -66,8 +66,8 @@ def test_training_images_handed_out_from_unseen_ones_are_in_the_headline_and_the
     assert set(others) == set(control.ids)
     different = len(set(others.values()))
     assert found.headline.endswith(
-        f"Of 6 images it never saw: 0. From 6 damaged images it never saw, the model returned {different} different "
-        "training images."
+        f"Of 6 images it never saw: 0. Given 6 damaged images it never saw, the model showed {different} of its "
+        "training images instead."
     )
     facts = found.to_dict()
     assert facts["finding"]["returned"]["control"] == {"images": 6, "ended": 6, "different": different}

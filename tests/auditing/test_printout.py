@@ -49,11 +49,13 @@ def test_by_default_it_fits_one_screen_with_the_verdict_last(planted: Audit, wid
     assert max(len(line) for line in as_text(audit).splitlines()) <= 100
     assert " ".join(text.split("\x1b[1;33m")[1].split()).startswith("Inconclusive:")
     assert " ".join(lines[-3:]).replace("\x1b[0m", "").endswith(verdict.reason[-20:])
+    assert "8 more warnings and 1 note on these numbers: see --verbose or the report." in text
+    assert lines[next(i for i, line in enumerate(lines) if "Inconclusive:" in line) - 1] == ""
     assert "Fine." not in text
     assert "Look here." not in text
 
 
-@pytest.mark.parametrize(("recovered", "colour"), [(40, "\x1b[1;31mFailed:"), (0, "\x1b[1;33mInconclusive:")])
+@pytest.mark.parametrize(("recovered", "colour"), [(40, "\x1b[1;31mModel failed:"), (0, "\x1b[1;33mInconclusive:")])
 def test_the_outcome_has_a_colour(planted: Audit, recovered: int, colour: str) -> None:
     audit = replace(planted, verdict=decide(Gate(0.01), Judged(Rate(recovered, 40), Rate(0, 40))))
     assert colour in printed(audit, 80)

@@ -14,7 +14,7 @@ def test_progress_moves_within_a_cell_and_ends_at_the_end() -> None:
     assert any(done % 1 for _, done, _ in reported)
     assert [done for _, done, _ in reported] == sorted(done for _, done, _ in reported)
     assert reported[-1][1] == pytest.approx(100)
-    assert "train / half / blind" in {doing for doing, _, _ in reported}
+    assert "training / half / blind" in {doing for doing, _, _ in reported}
 
 
 def test_a_search_for_settings_is_reported_first() -> None:
@@ -32,20 +32,20 @@ def shown(*, terminal: bool, quiet: bool = False) -> str:
     console = Console(file=out, force_terminal=terminal, width=80, color_system=None, get_time=lambda: 0.0)
     with shown_progress(console, quiet=quiet) as progress:
         for done in (0.0, 4.0, 25.0, 25.1, 100.0):
-            progress("train / half / blind", done, 100.0)
+            progress("training / half / blind", done, 100.0)
     return out.getvalue()
 
 
 def test_a_terminal_sees_one_bar_with_the_time_left() -> None:
     text = shown(terminal=True)
-    assert "train / half / blind" in text
+    assert "training / half / blind" in text
     assert "100%" in text
     assert "left" in text
 
 
 def test_without_a_terminal_there_is_a_line_for_each_tenth() -> None:
     lines = shown(terminal=False).splitlines()
-    assert lines == [f"{done}% done: train / half / blind" for done in (0, 20, 100)]
+    assert lines == [f"{done}% done: training / half / blind" for done in (0, 20, 100)]
 
 
 def test_nothing_is_shown_when_asked_to_be_quiet() -> None:

@@ -49,7 +49,7 @@ def test_a_notebook_shows_a_few_sentences(folder: Path) -> None:
     shown = Audit.load(folder)._repr_html_()
     assert len(shown) < 1500
     assert "<b>This model reproduces 8 of 8 training images" in shown
-    assert "<p>Failed: 8 of 8" in shown
+    assert "<p>Model failed: 8 of 8" in shown
 
 
 def test_columns_of_numbers_are_numbers_even_where_none_is_known(folder: Path) -> None:

@@ -71,12 +71,12 @@ def test_a_shard_travels_without_the_rest_of_its_set(tmp_path: Path) -> None:
 
 def test_a_cell_with_a_failed_shard_is_no_cell(tmp_path: Path) -> None:
     def fails(_jobs: Iterable[Job], _budget: Budget, log: Log) -> bool:
-        log("train / block / blind, images 0 to 1: failed: no reason")
+        log("training / block / blind, images 0 to 1: failed: no reason")
         return False
 
     lines: list[str] = []
     measurer = ShardedMeasurer(fails, PortableModel(Memorizer(images(8, 1).pixels)), 2, log=lines.append)
     with pytest.raises(InputError, match="6 of 6 shards of a cell failed"):
         small_audit(out=tmp_path, measurer=measurer)
-    assert lines == ["train / block / blind, images 0 to 1: failed: no reason"]
+    assert lines == ["training / block / blind, images 0 to 1: failed: no reason"]
     assert not list((tmp_path / "cells").glob("*"))

@@ -74,7 +74,7 @@ def test_passed_failed_and_too_few() -> None:
     passed = decide(ONE_PERCENT, Judged(Rate(0, 299), CONTROL))
     assert (passed.outcome, passed.exit_code, passed.judged) == ("passed", 0, "rate")
     assert str(passed) == (
-        "Passed: 0 of 299 training images (0.0%) are recovered (MSE below 5e-04); the upper 95% bound, 1.00%, is "
+        "Model passed: 0 of 299 training images (0.0%) are recovered (MSE below 5e-04); the upper 95% bound, 1.00%, is "
         "within 1.00%."
     )
     failed = decide(ONE_PERCENT, Judged(Rate(40, 40), CONTROL))

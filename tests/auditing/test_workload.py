@@ -32,7 +32,7 @@ def test_the_estimate_is_a_sentence() -> None:
     work = Workload.of(asked, inputs)
     assert estimate_seconds(inputs, work) > 0
     sentence = workload_sentence(inputs, work)
-    assert sentence.startswith("1 method under 2 masks, on 10 training and 4 unseen images: at most ")
+    assert sentence.startswith("1 attack under 2 masks, on 10 training and 4 unseen images: up to ")
 
 
 def test_stages_follow_each_other_and_the_whole_is_a_hundred_percent() -> None:

@@ -36,7 +36,9 @@ def test_it_prints_the_headline_and_writes_the_report(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "\nThis model reproduces 6 of 6 training images (95% interval 61-100%). Of 5" in result.stdout
     assert "The report: audit/report.html" in result.stdout
-    assert result.stderr.startswith("5 methods under 2 masks, on 6 training and 5 unseen images: at most ")
+    assert result.stderr.startswith(
+        "4 attacks and 1 reference under 2 masks, on 6 training and 5 unseen images: up to "
+    )
     assert "\n100% done: checking numerical stability\n" in result.stderr
     found = json.loads((folder / "audit" / "audit.json").read_text())
     assert found["title"] == "making_a_model:Planted"
@@ -64,16 +66,18 @@ def test_the_gate(folder: Path) -> None:
     few = [*QUICK, "--masks", "half", "--methods", "iterate"]
     above = here(*few, "--fail-above", "99%")
     assert above.exit_code == 3
-    failed = "Failed: 6 of 6 training images (100.0%) are recovered (MSE below 5e-04), above the limit of 99.00%."
+    failed = "Model failed: 6 of 6 training images (100.0%) are recovered (MSE below 5e-04), above the limit of 99.00%."
     assert " ".join(above.stdout.split()).endswith(failed)
     assert failed in (folder / "audit" / "report.html").read_text()
     verdict = json.loads((folder / "audit" / "audit.json").read_text())["verdict"]
     assert (verdict["outcome"], verdict["limit"], verdict["threshold"]["name"]) == ("failed", 0.99, "approximate")
     exact = here(*few, "--fail-above", "50%", "--threshold", "exact", "--json")
     assert exact.exit_code == 3
-    assert exact.stderr.startswith("recollect: Failed: 6 of 6 training images (100.0%) are recovered (MSE below 1e-07)")
+    assert exact.stderr.startswith(
+        "recollect: Model failed: 6 of 6 training images (100.0%) are recovered (MSE below 1e-07)"
+    )
     passed = here("audit", "making_a_model:Forgetful", *few[2:], "--methods", "refined", "--fail-above", "40%")
-    assert (passed.exit_code, "Passed: 0 of 6" in passed.stdout) == (0, True)
+    assert (passed.exit_code, "Model passed: 0 of 6" in passed.stdout) == (0, True)
 
 
 def test_an_audit_that_cannot_pass_is_inconclusive(folder: Path) -> None:
@@ -87,7 +91,7 @@ def test_an_audit_that_cannot_pass_is_inconclusive(folder: Path) -> None:
 def test_out_of_time_it_stops_and_the_same_command_resumes(folder: Path) -> None:
     stopped = here(*QUICK, "--max-seconds", "1e-9")
     assert (stopped.exit_code, stopped.stdout) == (1, "")
-    assert "recollect: 1e-09 seconds are over, in train / block / " in stopped.stderr
+    assert "recollect: 1e-09 seconds are over, in training / block / " in stopped.stderr
     assert stopped.stderr.endswith("Finished cells are kept, and the same command resumes the audit.\n")
     assert here(*QUICK, "--max-seconds", "1000").exit_code == 0
 

@@ -59,11 +59,11 @@ def test_the_result_fits_one_screen_in_whole_words_with_the_verdict_last(tmp_pat
     text = " ".join(" ".join(lines).split())
     assert "This model reproduces 6 of 6 training images (95% interval 61-100%). Of 5 images it never saw: 0." in text
     assert text.endswith(
-        "Failed: 6 of 6 training images (100.0%) are recovered (MSE below 5e-04), above the limit of 1.00%."
+        "Model failed: 6 of 6 training images (100.0%) are recovered (MSE below 5e-04), above the limit of 1.00%."
     )
     assert any("training images" in line and "unseen images" in line for line in lines)
-    assert "\x1b[1;31mFailed:" in shown
+    assert "\x1b[1;31mModel failed:" in shown
     seen = ESCAPES.sub("", progress)
-    assert "\r5 methods under 2 masks, on 6 training and 5 unseen images: at most" in seen.replace("\n", " ")
+    assert "\r4 attacks and 1 reference under 2 masks, on 6 training and 5 unseen images: up" in seen
     assert "left" in seen
     assert "%" in seen

@@ -1,5 +1,7 @@
 import math
 
+import pytest
+
 from recollect.report.numbers import (
     as_text,
     calendar_date,
@@ -8,8 +10,11 @@ from recollect.report.numbers import (
     decimals,
     flattened,
     grey_levels,
+    named,
     percent,
+    percent_above,
     percent_range,
+    percent_within,
     scientific,
     two_digits,
     whole_percent,
@@ -67,3 +72,23 @@ def test_two_digits_stay_readable() -> None:
 def test_dates_are_written_as_days() -> None:
     assert calendar_date("2026-11-18T02:00:00+00:00") == "18 Nov 2026"
     assert calendar_date(None) == calendar_date("soon") == ""
+
+
+@pytest.mark.parametrize(
+    ("share", "limit", "text"),
+    [(1.0, 0.01, "100%"), (0.014, 0.01, "1.4%"), (0.01004, 0.01, "1.004%"), (0.9997, 0.5, "99.9%")],
+)
+def test_a_share_above_a_limit_is_written_above_it(share: float, limit: float, text: str) -> None:
+    assert percent_above(share, limit) == text
+
+
+@pytest.mark.parametrize(
+    ("bound", "limit", "text"),
+    [(0.00301, 0.01, "0.31%"), (0.0145, 0.02, "1.5%"), (0.00991, 0.00995, "0.995%"), (-0.1, 0.01, "0%")],
+)
+def test_a_bound_is_rounded_up_but_not_above_the_limit(bound: float, limit: float, text: str) -> None:
+    assert percent_within(bound, limit) == text
+
+
+def test_names_are_listed_as_in_a_sentence() -> None:
+    assert [named(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]

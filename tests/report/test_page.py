@@ -38,7 +38,14 @@ CONTRAST = """part => {
     return (a + 0.05) / (b + 0.05); }"""
 TEXTS = [".stamp", "h1", ".big .detail", ".attack", ".showcase figcaption", ".digest span", ".digest b", ".sections a"]
 TEXTS += [".checks .level", ".lead", ".bar .interval", ".threshold .fixed", ".card .mask", ".plot figcaption", "footer"]
-TEXTS += [".showcase .yes", ".showcase .no", ".signatures dd", ".audited i"]
+TEXTS += [
+    ".showcase .recovered",
+    ".showcase .other",
+    ".showcase .errors td",
+    ".decision li",
+    ".signatures dd",
+    ".audited i",
+]
 BARS = """() => [...document.querySelectorAll('.bar')].filter(bar => bar.offsetParent).map(bar => ({
     pool: bar.dataset.pool, width: bar.querySelector('.fill').offsetWidth / bar.querySelector('.track').offsetWidth,
     low: Number(bar.style.getPropertyValue('--low')), high: Number(bar.style.getPropertyValue('--high')),

@@ -52,8 +52,22 @@ def test_an_image_that_ended_on_another_training_image_is_named(planted: AuditFi
         else r
         for r in planted.records
     ]
-    assert showcase(replace(planted, records=records)).examples[-1].ended_on == "7"
-    assert showcase(planted).examples[0].ended_on is None
+    shown = showcase(replace(planted, records=records)).examples[-1]
+    assert (shown.ended_on, shown.outcome, shown.level) == ("7", "shows a training image", "shows")
+    recovered = showcase(planted).examples[0]
+    assert (recovered.ended_on, recovered.outcome, recovered.level) == (None, "recovered", "recovered")
+    assert replace(recovered, set="control").level == "other"
+    assert replace(recovered, ended_on="7").outcome == "shows another training image"
+
+
+def test_of_unseen_images_one_that_shows_a_training_image_is_preferred(planted: AuditFiles) -> None:
+    others: list[float | None] = [1.0] * 24
+    others[5] = 1e-9
+    records = [
+        replace(r, nearest=["7"] * 24, nearest_index=[7] * 24, nearest_mse=others) if r.cell["set"] == "control" else r
+        for r in planted.records
+    ]
+    assert showcase(replace(planted, records=records)).examples[-1].name == records[-1].ids[5]
 
 
 def test_of_many_masks_four_are_shown() -> None:

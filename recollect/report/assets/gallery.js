@@ -90,7 +90,8 @@ function methodColumns(item, cell, description) {
   const outcome = element("span", { className: "outcome" }, element("b", { textContent: shortForm(error) }));
   outcome.dataset.error = error;
   const recovery = column(cell.method, tile(gallery, cell.estimate, position, `recovered by ${cell.method}, ${description}`),
-    tile(gallery, cell.error, position, `error of ${cell.method}, ${description}`), outcome);
+    tile(gallery, cell.error, position, `error of ${cell.method}, ${description}`),
+    element("span", { textContent: "where it differs" }), outcome);
   recovery.className = `method colour-${data.colours[cell.method]}`;
   recovery.title = howItStopped(cell, position);
   return [recovery, maskColumn(item, cell, description), endColumn(item, cell, description)].filter((part) => part !== null);
