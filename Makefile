@@ -16,7 +16,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report (about five minutes)
+demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report (about three minutes)
 	@$(BIN)/recollect demo
 
 test: $(READY) ## Run the tests

@@ -37,7 +37,7 @@ def demo_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print audit.json instead of text.")] = False,
 ) -> None:
-    """Train a network on bundled photographs, damage them, recover them, report. Takes about five minutes."""
+    """Train a network on bundled photographs, damage them, recover them, report. Takes about three minutes."""
     from recollect.cli.audit import print_result
     from recollect.locks import lock_folder
 

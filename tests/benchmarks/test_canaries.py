@@ -12,6 +12,7 @@ from tests.benchmarks.running import ROOT
 run = partial(running.run, "canaries")
 
 
+@pytest.mark.slow
 def test_both_kinds_of_training(tmp_path: Path) -> None:
     pytest.importorskip("opacus")
     out = tmp_path / "canaries.json"

@@ -62,7 +62,9 @@ def test_without_a_gpu_a_sentence_says_so() -> None:
         layer_kernels.main([])
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize(
+    "device", [pytest.param("cpu", marks=pytest.mark.slow), pytest.param("cuda", marks=pytest.mark.gpu)]
+)
 def test_both_ways_are_compared(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(layer_kernels.BATCHES, "quick", (4, 32))
     monkeypatch.setitem(layer_kernels.CASES, "quick", replace(layer_kernels.CASES["quick"], limit=2))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from recollect import Images, audit
@@ -12,6 +13,7 @@ from tests.planted import Memorizer
 methods_figure = benchmark("methods_figure")
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_from_records_and_again_from_those_kept(tmp_path: Path) -> None:
     images = Images(torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
     audit(

@@ -14,6 +14,7 @@ run, refused = (partial(function, "recovery") for function in (running.run, runn
 recovery, baseline = benchmark("recovery"), benchmark("baseline_recovery")
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs(tmp_path: Path) -> None:
     """That it runs, and that all contenders agree; never how fast."""
     out = tmp_path / "numbers.json"
@@ -50,6 +51,7 @@ def test_the_rounds_of_the_papers_loop_are_known_without_running_it() -> None:
     assert len(set(more.tolist())) > 1  # not the same for all
 
 
+@pytest.mark.slow
 def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_left(tmp_path: Path) -> None:
     out = tmp_path / "numbers.json"
     shown = run(
