@@ -33,8 +33,8 @@ test-cluster: $(READY) # mostly waits for Ray; one cluster at a time
 test-plain: $(READY) ## Run the tests of methods, engine and audits with recollect/accelerate removed
 	@$(BIN)/python -m tests.without_acceleration
 
-test-slow: $(READY) ## Run the tests that take minutes
-	@$(BIN)/python -m pytest -m slow
+test-slow: $(READY) ## Run the tests that take minutes, or those of a folder (ONLY=tests/benchmarks)
+	@$(BIN)/python -m pytest -m slow $(ONLY)
 
 test-gpu: $(READY) ## Run the tests that need a CUDA device
 	@$(BIN)/python -m pytest -m gpu

@@ -57,7 +57,7 @@ def is_train(record: Record) -> bool:
 
 
 SAMPLES = [  # a training, methods, masks, and by how many images a count may differ
-    ("fc10-lrelu-adam-photos24", ("iterate", "blind", "known", "refined", "known-400"), SMALL.masks, 4),
+    ("fc10-lrelu-adam-photos24", ("iterate", "blind", "known", "known-400"), SMALL.masks, 4),  # refined is not recorded
     ("unet-softplus-muon-photos6", ("blind", "known"), ("block", "scatter", "frame", "stripes"), 2),
 ]
 
