@@ -31,12 +31,14 @@ from diffusion_attacks import (
     SEARCHED,
     STEPS,
     Damaged,
+    InBfloat16,
     Sets,
     annealed,
     attacked,
     denoiser_of,
     evaluations_a_second,
     evaluations_of_a_checkpoint,
+    fast_denoiser_of,
     iterated,
     measure,
     refined,
@@ -195,13 +197,13 @@ class PartRun:
     def run(self) -> None:
         self.say(f"{self.part.images} images, {self.time.left:.0f} s")
         trained = self.trained()
-        longest = denoiser_of(trained[-1].network)
+        longest = fast_denoiser_of(trained[-1].network)
         for one in reversed(trained):
             if self.all_time.left < 0.6 * self.seconds_of_attacks(one is trained[-1]):
                 self.say(f"no time for the attacks after {one.steps} steps")
                 self.write()
                 return
-            self.measured(one, longest if one is trained[-1] else denoiser_of(one.network), one is trained[-1])
+            self.measured(one, longest if one is trained[-1] else fast_denoiser_of(one.network), one is trained[-1])
         if self.part.timed:
             self.extra("speed", self.scale.timing, lambda: self.timed(trained[-1]))
         self.extras(longest)
@@ -213,7 +215,8 @@ class PartRun:
         """Train for the time that the attacks leave."""
         learner = learner_for(self.train, self.recipe, self.device)
         a_step = seconds_a_step(learner, self.scale.timed_steps)
-        self.speed = evaluations_a_second(denoiser_of(learner.averaged_network()), 512 if learner.images.is_cuda else 8)
+        batch = 512 if learner.images.is_cuda else 8
+        self.speed = evaluations_a_second(fast_denoiser_of(learner.averaged_network()), batch)
         attacks = self.seconds_of_attacks(True) + (len(self.scale.lengths) - 1) * self.seconds_of_attacks(False)
         attacks += self.seconds_of_extras() + (self.scale.timing if self.part.timed else 0)
         seconds = max(self.time.left - attacks, LEAST_TRAINING * self.time.seconds)
@@ -291,8 +294,8 @@ class PartRun:
         sigma, gamma = last["noise_level"], last["gamma"]
         train = {"train": self.sets.scored["train"]}
         damaged = Damaged.of(train, MASKS, self.device)
-        full = denoiser_of(one.network, full_precision=True)
-        found: dict[str, Any] = {"bfloat16": step_against_network(denoiser_of(one.network), damaged, sigma, gamma)}
+        full, half = denoiser_of(one.network), denoiser_of(InBfloat16(one.network))
+        found: dict[str, Any] = {"bfloat16": step_against_network(half, damaged, sigma, gamma)}
         found["float32"] = step_against_network(full, damaged, sigma, gamma)
         found["blind in float32"], _ = attacked(
             Blind(gamma, STEPS, self.scale.rounds), full.at(sigma), Damaged.of(train, ("block",), self.device)

@@ -35,7 +35,8 @@ class Trained:
 
 
 def learner_for(images: Images, recipe: DenoiserRecipe, device: torch.device) -> Learner:
-    return Learner(recipe.make_network(images.shape), eight_bit(images).to(device), recipe)
+    compiles = device.type == "cuda"
+    return Learner(recipe.make_network(images.shape), eight_bit(images).to(device), recipe, compiles=compiles)
 
 
 def seconds_a_step(learner: Learner, steps: int) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from recollect.devices.cuda_graph import CapturedStep, capture, warm_up
+from recollect.diffusion.denoiser import Predict, call
 from recollect.diffusion.networks import DenoisingNetwork
 from recollect.diffusion.preconditioning import EDM
 from recollect.diffusion.recipe import SCHEDULES, DenoiserRecipe
@@ -20,15 +22,26 @@ AVERAGE_POWER = 16.97  # of the training's steps: an average of width 5% (Karras
 WARM_UP_STEPS = 3
 
 
+@cache
+def compiled_call() -> Predict:
+    """Compile the call of a network, for one batch size: all networks of one kind share what is compiled.
+
+    PyTorch's own group norm is slow for channels-last maps: a step of the U-Net takes less than half the time compiled.
+    """
+    return torch.compile(call, dynamic=False)
+
+
 class Learner:
     """A network, its averaged weights, the optimizer and the draws; images are 8-bit and stay on the device."""
 
     def __init__(
-        self, network: DenoisingNetwork, images: Tensor, recipe: DenoiserRecipe, *, use_cuda_graph: bool = True
-    ) -> None:
+        self, network: DenoisingNetwork, images: Tensor, recipe: DenoiserRecipe, *,
+        use_cuda_graph: bool = True, compiles: bool = False,
+    ) -> None:  # fmt: skip
         self.recipe, self.images = recipe, images
         on_gpu, device = images.is_cuda, images.device
         self._use_cuda_graph = use_cuda_graph and on_gpu
+        self._predict = compiled_call() if compiles else call
         self.network = network.to(device).train()
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # PyTorch's stubs lack it
         self.weights: list[Tensor] = list(self.network.parameters())
@@ -119,7 +132,7 @@ class Learner:
         skip, out, scale, time = EDM().at(sigma)
         noisy = x + sigma * self._noise
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda, cache_enabled=False):
-            predicted = self.network(scale * noisy, time.flatten())
+            predicted = self._predict(self.network, scale * noisy, time.flatten())
         loss = (predicted.float() - (x - skip * noisy) / out).square().mean()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()

@@ -33,6 +33,7 @@ STATE_FORMAT = "recollect-denoiser-training-1"
 REPORTED_EVERY, SAVED_EVERY = 10.0, 60.0  # seconds
 CHECKED_EVERY = 8  # steps after which the clock is read: a GPU must not wait for the host at every one
 FEW_STEPS = 500  # below which the user is warned
+LONG_SECONDS, LONG_STEPS = 600.0, 10_000  # of trainings on a GPU that gain more than the minute of compiling costs
 
 Report = Callable[[str], None]
 Clock = Callable[[], float]
@@ -52,6 +53,13 @@ class Limits:
             raise InputError(f"max_seconds is the time to train for, in seconds; got {self.max_seconds!r}.")
         if self.max_steps is not None and not is_whole(self.max_steps, 1):
             raise InputError(f"max_steps is a number of steps, 1 or more; got {self.max_steps!r}.")
+
+    @property
+    def are_long(self) -> bool:
+        """Say whether compiling the network pays in this time and number of steps."""
+        seconds = LONG_SECONDS if self.max_seconds is None else self.max_seconds
+        steps = LONG_STEPS if self.max_steps is None else self.max_steps
+        return seconds >= LONG_SECONDS and steps >= LONG_STEPS
 
     def part_done(self, learner: Learner) -> float:
         """Compute how much of the training is over, from 0 to 1 and beyond."""
@@ -87,8 +95,11 @@ def train_denoiser(
     out, report, limits = Path(out), report or _silent, Limits(max_seconds, max_steps)
     device = choose_device(device)
     recipe = recipe or DenoiserRecipe.for_size(max(images.shape[1:]), device)
-    learner = Learner(recipe.make_network(images.shape), eight_bit(images).to(device), recipe)
+    compiles = device.type == "cuda" and limits.are_long
+    learner = Learner(recipe.make_network(images.shape), eight_bit(images).to(device), recipe, compiles=compiles)
     identity = {"recipe": plain(recipe), "images": images.hash}
+    if compiles:
+        report("The network is compiled first, which takes about a minute.")
     with lock_folder(out):
         _resume(learner, out / STATE, identity, report)
         if limits.part_done(learner) >= 1:

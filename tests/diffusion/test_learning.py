@@ -85,3 +85,14 @@ def test_a_captured_training_resumes_and_keeps_its_state_when_it_is_captured() -
     captured = learner(device="cuda")
     for a, b in zip(after(captured, 3), after(eager, 3), strict=True):
         assert torch.allclose(a, b, atol=1e-4)
+
+
+@pytest.mark.gpu
+def test_a_compiled_step_is_the_plain_step_but_for_rounding() -> None:
+    compiled = Learner(TINY.make_network((3, 8, 8)), eight_bit(pictures()).cuda(), TINY, compiles=True)
+    plain = learner(device="cuda")
+    before = [w.detach().clone() for w in plain.weights]
+    for a, b, w in zip(after(compiled, 1), after(plain, 1), before, strict=True):
+        assert (a - b).norm() <= 0.2 * (b - w).norm()
+    after(compiled, 4), after(plain, 4)
+    assert compiled.take_loss(5) == pytest.approx(plain.take_loss(5), rel=0.02)

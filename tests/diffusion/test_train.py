@@ -15,7 +15,7 @@ from recollect import Images, InputError
 from recollect.checkpoints import read_tensors
 from recollect.diffusion import open_denoiser, train_denoiser
 from recollect.diffusion.networks import DenoisingNetwork
-from recollect.diffusion.train import STATE
+from recollect.diffusion.train import STATE, Limits
 from recollect.locks import lock_folder
 from tests.diffusion.making import TINY, pictures, train_steps
 
@@ -144,3 +144,13 @@ def test_a_training_that_diverges_is_reported_and_not_saved(tmp_path: Path) -> N
 def test_it_trains_on_a_gpu(tmp_path: Path) -> None:
     denoiser = train_denoiser(pictures(), tmp_path, max_steps=20, recipe=TINY, samples=2)
     assert next(denoiser.parameters()).device.type == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("max_seconds", "max_steps", "long"),
+    [(599, None, False), (600, None, True), (None, 9999, False), (None, 10_000, True), (3600, 500, False)],
+)
+def test_long_trainings_are_those_in_which_compiling_pays(
+    max_seconds: float | None, max_steps: int | None, long: bool
+) -> None:
+    assert Limits(max_seconds, max_steps).are_long == long
