@@ -1,7 +1,7 @@
 """How many images may a diffusion model be trained on before blind recovery ends? Denoisers on CIFAR-10, by length.
 
-    python benchmarks/diffusion.py --images FOLDER --out results/diffusion --budget 420 --only 100,300,1000
-    python benchmarks/diffusion.py --images FOLDER --out results/diffusion --budget 480 --only 1000b,3000,10000
+    python benchmarks/diffusion.py --images FOLDER --out results/diffusion --budget 565 --only 100,300,1000
+    python benchmarks/diffusion.py --images FOLDER --out results/diffusion --steps 3728 --only 1000b,3000,10000
     python benchmarks/diffusion.py --images FOLDER --out TRIAL --small      # everything, tiny, on a CPU in a minute
 
 FOLDER holds train.npy and unseen.npy: bytes, N x 3 x 32 x 32. Each part trains one U-Net on so many images and writes
@@ -49,6 +49,7 @@ from reporting import check_writable, input_errors_end_it
 
 from recollect.devices.precision import choose_device
 from recollect.diffusion import Denoiser, DenoiserRecipe
+from recollect.diffusion.learning import Learner
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.methods import Blind
@@ -82,7 +83,7 @@ class Scale:
     rounds: int = 6  # of blind
     samples: int = 2048
     lengths: tuple[float, ...] = (1 / 9, 1 / 3, 1.0)
-    most_steps: int | None = None
+    steps: int | None = None  # of the longest training; default: what the time allows
     timed_steps: int = 20
     timing: float = 40.0  # seconds, with the kernels that are compiled
     pixels: int = 32
@@ -99,7 +100,7 @@ FULL = Scale({
 })  # fmt: skip
 SMALL = Scale(
     {"12": Part(12, 42, 25, timed=True), "40": Part(40, 42, 25)},
-    scored=4, unseen=4, unseen_shorter=2, left_out=2, rounds=1, samples=4, most_steps=30, timed_steps=2, timing=5.0,
+    scored=4, unseen=4, unseen_shorter=2, left_out=2, rounds=1, samples=4, steps=30, timed_steps=2, timing=5.0,
     lengths=(1 / 3, 1.0), pixels=8,
     recipe={"settings": {"widths": (16, 32)}, "batch": 8},
 )  # fmt: skip
@@ -131,6 +132,8 @@ def run(options: argparse.Namespace) -> None:
     train, unseen = (read_images(options.images / f"{which}.npy", scale.pixels) for which in ("train", "unseen"))
     remaining = sum(part.seconds for part in missing.values())
     clock = Clock(options.budget or 60.0 + remaining)
+    if missing:
+        speeds(learner_for(train[:1], DenoiserRecipe(**scale.recipe), device), scale)  # compiles on a GPU
     for name, part in missing.items():
         seconds = clock.left * part.seconds / remaining
         PartRun(name, scale, train, unseen, device, clock, seconds, paths[name]).run()
@@ -140,7 +143,7 @@ def run(options: argparse.Namespace) -> None:
 
 def scale_of(options: argparse.Namespace) -> Scale:
     scale = SMALL if options.small else FULL
-    given = {name: getattr(options, name) for name in ("rounds", "unseen")}
+    given = {name: getattr(options, name) for name in ("rounds", "unseen", "steps")}
     return replace(scale, **{name: value for name, value in given.items() if value is not None})
 
 
@@ -214,17 +217,16 @@ class PartRun:
     def trained(self) -> list[Trained]:
         """Train for the time that the attacks leave."""
         learner = learner_for(self.train, self.recipe, self.device)
-        a_step = seconds_a_step(learner, self.scale.timed_steps)
-        batch = 512 if learner.images.is_cuda else 8
-        self.speed = evaluations_a_second(fast_denoiser_of(learner.averaged_network()), batch)
+        a_step, self.speed = speeds(learner, self.scale)
         attacks = self.seconds_of_attacks(True) + (len(self.scale.lengths) - 1) * self.seconds_of_attacks(False)
         attacks += self.seconds_of_extras() + (self.scale.timing if self.part.timed else 0)
         seconds = max(self.time.left - attacks, LEAST_TRAINING * self.time.seconds)
-        most = int(seconds / a_step / steps_in_all(self.lengths(10_000)) * 10_000)
-        lengths = self.lengths(min(most, self.scale.most_steps or most))
+        longest = self.scale.steps or int(seconds / a_step / steps_in_all(self.lengths(10_000)) * 10_000)
+        lengths = self.lengths(longest)
+        steps = steps_in_all(lengths)
         self.say(
-            f"{1000 * a_step:.1f} ms a step, {self.speed:.0f} evaluations/s; trains {steps_in_all(lengths)} steps in "
-            f"{seconds:.0f} s, attacks take {attacks:.0f} s"
+            f"{1000 * a_step:.1f} ms a step, {self.speed:.0f} evaluations/s; trains {steps} steps in "
+            f"{steps * a_step:.0f} s, attacks take {attacks:.0f} s"
         )
         trained = train_lengths(learner, lengths)
         self.record |= {"parameters": sum(w.numel() for w in learner.weights), "evaluations_a_second": self.speed}
@@ -309,6 +311,13 @@ class PartRun:
         print(f"[{self.all_time.seconds - self.all_time.left:6.1f} s] {self.name}: {text}", flush=True)
 
 
+def speeds(learner: Learner, scale: Scale) -> tuple[float, float]:
+    """Measure the seconds of a training step and the evaluations a second of an attack."""
+    batch = 512 if learner.images.is_cuda else 8
+    a_step = seconds_a_step(learner, scale.timed_steps)
+    return a_step, evaluations_a_second(fast_denoiser_of(learner.averaged_network()), batch)
+
+
 def summary(one: Trained, found: dict[str, Any]) -> str:
     """One line of what was found after a training."""
     blind, extraction = found["attacks"]["blind"], found["extraction"]
@@ -333,6 +342,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", help="parts, separated by commas; default: all")
     parser.add_argument("--budget", type=float, help="seconds for the whole command")
     parser.add_argument("--rounds", type=int, help=f"of blind; default: {FULL.rounds}")
+    parser.add_argument("--steps", type=int, help="of the longest training; default: what the time allows")
     parser.add_argument("--unseen", type=int, help=f"images, after the longest training; default: {FULL.unseen}")
     parser.add_argument("--small", action="store_true", help="tiny sizes, to try everything on a CPU")
     parser.add_argument("--device", help="default: CUDA if available")
