@@ -19,6 +19,11 @@ from recollect.pickles import check_work
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, ValueError, OSError)
 
 
+# Entries that torch reads whole on opening, before any other; each holds a number or a word.
+_LABELS = ("version", "byteorder", "serialization_id", "archive_format", "archive_version", ".format_version")
+_LONGEST_LABEL = 4096  # bytes
+
+
 class BrokenZip(Exception):
     """Why an archive cannot be read."""
 
@@ -78,10 +83,19 @@ def check_torch_archive(path: Path) -> None:
         with open_zip(path, MODEL_LISTING) as archive:
             check_growth(archive.infolist(), path)
             for entry in archive.infolist():
+                _check_label(entry, path)
                 if entry.filename.endswith("data.pkl"):
                     check_work(read_entry(archive, entry), str(path))
     except BrokenZip as error:
         raise InputError(f"{path} cannot be read: {error}.") from None
+
+
+def _check_label(entry: zipfile.ZipInfo, path: Path) -> None:
+    name = entry.filename.rsplit("/", 1)[-1]
+    if name in _LABELS and entry.file_size > _LONGEST_LABEL:
+        raise InputError(
+            f"{path} has {entry.file_size:,} bytes under the name {entry.filename!r}, where torch writes a word."
+        )
 
 
 def check_safetensors(path: Path) -> None:

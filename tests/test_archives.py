@@ -56,6 +56,15 @@ def test_an_archive_of_torch_is_held_to_what_it_unpacks_to(tmp_path: Path, monke
         check_torch_archive(path)
 
 
+def test_a_label_of_torch_that_is_no_word_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    torch.save({"a": torch.zeros(1000)}, path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED) as file:
+        file.writestr("w/.data/2/version", bytes(5000))
+    with pytest.raises(InputError, match="5,000 bytes under the name"):
+        check_torch_archive(path)
+
+
 def test_a_header_that_is_longer_than_its_file_is_left_to_safetensors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,14 +60,24 @@ def _raise(number: int, frame: FrameType | None) -> NoReturn:
 
 def _send_again(unraisable: Any) -> None:
     """Send a signal again that came where Python ignores exceptions: in a finalizer or a callback of the collector."""
-    if not isinstance(unraisable.exc_value, Interrupted):
+    number = _number_of(unraisable.exc_value)
+    if number is None:
         sys.__unraisablehook__(unraisable)
         return
     from threading import Timer  # not from here: Python would ignore it once more
 
-    timer = Timer(AGAIN_AFTER, os.kill, (os.getpid(), unraisable.exc_value.number))
+    timer = Timer(AGAIN_AFTER, os.kill, (os.getpid(), number))
     timer.daemon = True
     timer.start()
+
+
+def _number_of(error: BaseException | None) -> int | None:
+    """Return the signal that an exception stands for: ours, or that of the handler Ray sets while it starts."""
+    if isinstance(error, Interrupted):
+        return error.number
+    if isinstance(error, SystemExit) and error.code in SIGNALS:
+        return int(error.code)
+    return None
 
 
 def _is_importing(frame: FrameType | None) -> bool:

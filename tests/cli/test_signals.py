@@ -1,6 +1,9 @@
 import os
 import signal
+import sys
 import time
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -28,9 +31,21 @@ def test_a_job_that_ignores_signals_goes_on_ignoring_them() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_signal_that_comes_where_python_ignores_exceptions_is_not_lost() -> None:
+def exits_once(number: int, frame: FrameType | None) -> None:
+    """A handler as Ray sets it, put aside again before the signal comes a second time."""
+    signal.signal(number, handlers.pop())
+    sys.exit(number)
+
+
+handlers: list[Any] = []
+
+
+@pytest.mark.parametrize("handler", [None, exits_once])
+def test_a_signal_that_comes_where_python_ignores_exceptions_is_not_lost(handler: Any) -> None:
     class Finalized:
         def __del__(self) -> None:
+            if handler:
+                handlers.append(signal.signal(signal.SIGTERM, handler))
             signal.raise_signal(signal.SIGTERM)
 
     def wait() -> None:
