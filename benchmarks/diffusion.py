@@ -2,6 +2,7 @@
 
     python benchmarks/diffusion.py --images FOLDER --out results/diffusion --budget 565 --only 100,300,1000
     python benchmarks/diffusion.py --images FOLDER --out results/diffusion --steps 3728 --only 1000b,3000,10000
+    python benchmarks/diffusion.py --images FOLDER --out results/diffusion --budget 560 --only 3000-long
     python benchmarks/diffusion.py --images FOLDER --out TRIAL --small      # everything, tiny, on a CPU in a minute
 
 FOLDER holds train.npy and unseen.npy: bytes, N x 3 x 32 x 32. Each part trains one U-Net on so many images and writes
@@ -10,8 +11,8 @@ a short training is not a long one that was interrupted. Subsets are nested: the
 all of them. 1000b has other images, other first weights and other draws. A part that is on record is skipped.
 
 --budget is for the whole command. The speed of the network is measured first, and training gets the time that the
-attacks leave. Layers compute in bfloat16, in training and in attacks. A part named 1000 also times steps and repeats
-one attack in full precision.
+attacks leave. Layers compute in bfloat16, in training and in attacks. The part 1000 also times steps and repeats
+one attack in full precision, and so does 3000-long.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class Part:
     seed: int
     seconds: float
     timed: bool = False
+    steps: int | None = None  # of the longest training, whatever the command says
+    lengths: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ FULL = Scale({
     "1000b": Part(1000, 43, 150),
     "3000": Part(3000, 42, 155),
     "10000": Part(10_000, 42, 150),
+    "3000-long": Part(3000, 42, 480, timed=True, steps=11_184, lengths=(1.0,)),  # as many epochs as 1000 has
 })  # fmt: skip
 SMALL = Scale(
     {"12": Part(12, 42, 25, timed=True), "40": Part(40, 42, 25)},
@@ -199,6 +203,9 @@ class PartRun:
 
     def run(self) -> None:
         self.say(f"{self.part.images} images, {self.time.left:.0f} s")
+        if self.time.left <= 0:
+            self.say("no time for this part")
+            return
         trained = self.trained()
         longest = fast_denoiser_of(trained[-1].network)
         for one in reversed(trained):
@@ -218,10 +225,12 @@ class PartRun:
         """Train for the time that the attacks leave."""
         learner = learner_for(self.train, self.recipe, self.device)
         a_step, self.speed = speeds(learner, self.scale)
-        attacks = self.seconds_of_attacks(True) + (len(self.scale.lengths) - 1) * self.seconds_of_attacks(False)
+        shorter = len(self.part.lengths or self.scale.lengths) - 1
+        attacks = self.seconds_of_attacks(True) + shorter * self.seconds_of_attacks(False)
         attacks += self.seconds_of_extras() + (self.scale.timing if self.part.timed else 0)
         seconds = max(self.time.left - attacks, LEAST_TRAINING * self.time.seconds)
-        longest = self.scale.steps or int(seconds / a_step / steps_in_all(self.lengths(10_000)) * 10_000)
+        planned = self.part.steps or self.scale.steps
+        longest = planned or int(seconds / a_step / steps_in_all(self.lengths(10_000)) * 10_000)
         lengths = self.lengths(longest)
         steps = steps_in_all(lengths)
         self.say(
@@ -235,7 +244,7 @@ class PartRun:
         return trained
 
     def lengths(self, longest: int) -> list[int]:
-        return [max(2, round(share * longest)) for share in self.scale.lengths]
+        return [max(2, round(share * longest)) for share in self.part.lengths or self.scale.lengths]
 
     def seconds_of_attacks(self, after_longest: bool) -> float:
         """Plan the time of the attacks on one network."""
