@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.errors import InputError, is_whole
+from recollect.models.batch_sizes import BatchSizes
 from recollect.models.outputs import pick_output
 from recollect.models.value_range import Numbers, Scaling, read_range, read_scaling
 from recollect.models.wording import option, size
@@ -25,7 +26,7 @@ class Adaptation:
     back: Scaling = field(default_factory=Scaling)  # how the model's output is read
     output: str | int | None = None
     channels: int | None = None  # as many as the images have
-    batch: int | None = None  # any number of images at once
+    batch: BatchSizes = field(default_factory=BatchSizes)  # by default any number of images at once
     flat: bool = False
     stated: tuple[Part, ...] = field(default=(), compare=False, repr=False)  # whose ranges the user gave
 
@@ -54,7 +55,8 @@ def read_adaptation(
     into = read_scaling("0,1" if input_range is None else input_range, mean, std)
     back = into if output_range is None else read_range("output_range", output_range)
     stated = stated_ranges({"input_range": input_range, "output_range": output_range, "mean": mean})
-    return Adaptation(into, back, output, channels, batch, flat, stated)
+    sizes = BatchSizes() if batch is None else BatchSizes(batch, batch)
+    return Adaptation(into, back, output, channels, sizes, flat, stated)
 
 
 def stated_ranges(options: Mapping[str, Any]) -> tuple[Part, ...]:
@@ -75,17 +77,7 @@ class Adapted(nn.Module):
         self.device = device  # of a function that runs on a device of its own; a module's weights say theirs
 
     def forward(self, images: Tensor) -> Tensor:
-        batch = self.how.batch
-        if batch is None:
-            return self._reconstruct(images)
-        return torch.cat([self._filled(part, batch) for part in images.split(batch)])
-
-    def _filled(self, part: Tensor, batch: int) -> Tensor:
-        """Reconstruct a part of a batch, filled up to the only size the model takes by repeating its last image."""
-        missing = batch - len(part)
-        if not missing:
-            return self._reconstruct(part)
-        return self._reconstruct(torch.cat([part, part[-1:].expand(missing, *part.shape[1:])]))[: len(part)]
+        return self.how.batch.apply(self._reconstruct, images)
 
     def _reconstruct(self, images: Tensor) -> Tensor:
         values = self.how.into.to_model(_with_channels(images, self.how.channels))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from recollect.devices.precision import check_device
 from recollect.errors import InputError
 from recollect.models.adapt import Adapted, read_adaptation
+from recollect.models.batch_sizes import BatchSizes
 from recollect.models.formats import ModelReference, find_format
 from recollect.models.formats.base import known_suffixes
 from recollect.models.value_range import Numbers
@@ -64,8 +65,8 @@ def open_model(
     )
     check_device(device)
     model = _open(what, weights, weights_key, label, device)
-    if adaptation.batch is None:
-        adaptation = replace(adaptation, batch=getattr(model, "fixed_batch", None))  # that a file itself states
+    if batch is None:
+        adaptation = replace(adaptation, batch=getattr(model, "batch_sizes", BatchSizes()))  # that a file itself states
     if not isinstance(model, nn.Module):
         return Adapted(model, adaptation, device)
     return model if adaptation.plain else Adapted(model, adaptation)
