@@ -42,7 +42,8 @@ def open_model(
     what: an nn.Module, a callable, a file (recollect checkpoint, TorchScript, .pt2, .onnx), a folder with a diffusion
         model, or package.module:factory.
         A factory is code that you name and trust: it is imported and called. No file runs code when it is opened.
-    weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth), and which one of several.
+    weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth, .ckpt), and which of several:
+        an entry of the file, or the prefix of its names, with the dot at its end.
     label: the class of a class-conditional diffusion model.
     device: where the model runs. Defaults to CUDA if available; a model that is passed in stays where it is.
     input_range, or mean and std: the values that the model takes in place of [0, 1], such as "-1,1". A range that is
