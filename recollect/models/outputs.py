@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor
 
+from recollect.counting import counted
+from recollect.devices.model_call import ModelCall
 from recollect.errors import InputError
 from recollect.models.wording import option, size
 
 MOST_LISTED = 12
+
+
+def call_model(model: Callable[[Tensor], Any], images: Tensor) -> Tensor:
+    """Call a model on a copy of images, and return the image of what it returns."""
+    return ModelCall()(lambda part: pick_output(model(part), None, part), images.clone())
 
 
 def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tensor:
@@ -58,12 +65,8 @@ def _contents(returned: Any, given: Tensor, inside: str = "") -> str:
     likeliest = (alike or [name for name, _ in parts])[0]
     choice = option("output", f"{inside}.{likeliest}") if inside else option("output", _as_written(likeliest))
     hint = "which has the shape of the images" if alike else "for example"
-    whole = f"a {type(returned).__name__} of {_counted(len(parts))} ({listed})"
+    whole = f"a {type(returned).__name__} of {counted(len(parts), 'part')} ({listed})"
     return f"{whole}; say which is the image with {choice}, {hint}."
-
-
-def _counted(parts: int) -> str:
-    return "1 part" if parts == 1 else f"{parts} parts"
 
 
 def _as_written(name: str) -> str | int:

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from recollect.devices.precision import evaluation_mode, weights_of
-from recollect.errors import InputError, first_line
+from recollect.errors import InputError, first_line, is_out_of_memory
 from recollect.images import Images
 from recollect.models.adapt import Adaptation, Adapted, Part
 from recollect.models.batch_check import batch_influence
-from recollect.models.outputs import pick_output
+from recollect.models.outputs import call_model
 from recollect.models.range_check import check_range, reconstruction_error
 from recollect.models.wording import option, size
 
@@ -58,10 +58,12 @@ def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT, stat
 def _run(model: Any, pixels: Tensor) -> Tensor:
     """Return the model's images, or raise an error that says what it would take."""
     try:
-        return pick_output(model(pixels.clone()), None, pixels)
+        return call_model(model, pixels)
     except InputError:
         raise
     except Exception as error:  # a foreign model may raise anything
+        if is_out_of_memory(error):
+            raise
         shape = size(pixels.shape[1:])
         hint = _what_works(model, pixels)
         raise InputError(f"The model cannot take images of {shape} ({first_line(error)}); {hint}") from error
@@ -70,7 +72,7 @@ def _run(model: Any, pixels: Tensor) -> Tensor:
 def _run_batch(model: Any, usual: int, pixels: Tensor) -> Tensor:
     """Run another number of images than usual: recovery does, as images finish at different times."""
     try:
-        return _check_form(pick_output(model(pixels.clone()), None, pixels), pixels)
+        return _check_form(call_model(model, pixels), pixels)
     except Exception as error:  # a foreign model may raise anything
         raise InputError(
             f"The model takes {usual} images at once and fails with {len(pixels)} ({first_line(error)}); set "

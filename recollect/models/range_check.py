@@ -12,6 +12,7 @@ from torch import Tensor
 from recollect.diffusion import DenoiserAt
 from recollect.errors import InputError
 from recollect.models.adapt import Adaptation, Adapted, Part
+from recollect.models.outputs import call_model
 from recollect.models.value_range import Scaling
 
 HOPELESS = 2e-3  # a reconstruction error above this (27 dB) calls for a search of other ranges
@@ -91,7 +92,7 @@ def _alternatives(how: Adaptation, channels: int) -> Iterator[Adaptation]:
 
 def _error_under(model: Adapted, pixels: Tensor) -> float | None:
     try:
-        out = model(pixels.clone())
+        out = call_model(model, pixels)
     except Exception:  # a range under which it does not run is no alternative
         return None
     if out.shape != pixels.shape or not bool(torch.isfinite(out).all()):
