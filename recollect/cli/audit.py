@@ -215,7 +215,10 @@ def audit_command(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(rich_help_panel=_FIT, help="Which part of what the model returns is the image: 0, sample."),
+        typer.Option(
+            rich_help_panel=_FIT,
+            help="Which part of what the model returns is the image: 0, sample. For logits: sigmoid, or 0.sigmoid.",
+        ),
     ] = None,
     channels: Annotated[
         int | None, typer.Option(rich_help_panel=_FIT, help="1 for a grey model, 3 for a colour one.")
@@ -226,6 +229,13 @@ def audit_command(
     flat: Annotated[
         bool, typer.Option("--flat", rich_help_panel=_FIT, help="The model takes vectors, one an image.")
     ] = False,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="nchw|nhwc", rich_help_panel=_FIT,
+            help="Where the model has its channels: nhwc is channels last, as in Keras and TensorFlow. Default: nchw.",
+        ),
+    ] = None,
     on: On = None,
     worker_cpus: WorkerCpus = None,
     worker_gpus: WorkerGpus = None,
@@ -240,7 +250,7 @@ def audit_command(
     options: dict[str, Any] = {
         "weights": weights, "weights_key": weights_key, "label": label, "input_range": input_range,
         "output_range": output_range, "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch,
-        "flat": flat,
+        "flat": flat, "layout": layout,
     }  # fmt: skip
     request = AuditRequest(
         model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma),

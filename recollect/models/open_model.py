@@ -36,6 +36,7 @@ def open_model(
     channels: int | None = None,
     batch: int | None = None,
     flat: bool = False,
+    layout: str | None = None,
 ) -> nn.Module:
     """Open a model and adapt it: images in [0, 1] go in, images of the same shape come out.
 
@@ -49,10 +50,12 @@ def open_model(
     input_range, or mean and std: the values that the model takes in place of [0, 1], such as "-1,1". A range that is
         stated holds, though another may fit better.
     output_range: the range of its output, if that differs from the range of its input.
-    output: which part of what it returns is the image: 0, "sample", "0.sample".
+    output: which part of what it returns is the image: 0, "sample", "0.sample"; with "sigmoid" as its last step
+        ("sigmoid", "0.sigmoid") where the model returns logits.
     channels: 1 or 3, the channels that the model takes, if the images have another number.
     batch: the only number of images it takes at once.
     flat: it takes and returns vectors, one an image.
+    layout: "nhwc" for a model whose channels come last, as Keras and TensorFlow have them; by default "nchw".
     """
     adaptation = read_adaptation(
         input_range=input_range,
@@ -63,6 +66,7 @@ def open_model(
         channels=channels,
         batch=batch,
         flat=flat,
+        layout=layout,
     )
     check_device(device)
     model = _open(what, weights, weights_key, label, device)

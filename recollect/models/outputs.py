@@ -13,6 +13,7 @@ from recollect.errors import InputError
 from recollect.models.wording import option, size
 
 MOST_LISTED = 12
+SIGMOID = "sigmoid"  # as the last step of `output`: the model returns logits
 
 
 def call_model(model: Callable[[Tensor], Any], images: Tensor) -> Tensor:
@@ -21,7 +22,7 @@ def call_model(model: Callable[[Tensor], Any], images: Tensor) -> Tensor:
 
 
 def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tensor:
-    """Return the tensor that `output` names (0, sample, 0.sample), or all of it."""
+    """Return the tensor that `output` names (0, sample, 0.sample), or all of it; a sigmoid of it for logits.sigmoid."""
     if output is None:
         return _whole(returned, given)
     part = returned
@@ -30,6 +31,16 @@ def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tenso
     if not isinstance(part, Tensor):
         raise InputError(f"{option('output', output)} is {_contents(part, given, str(output))}")
     return part
+
+
+def ends_in_sigmoid(output: str | int | None) -> bool:
+    """Say whether the image is the sigmoid of what the model returns."""
+    return str(output).split(".")[-1] == SIGMOID
+
+
+def with_sigmoid(output: str | int | None) -> str:
+    """Write the option for the sigmoid of what an option names."""
+    return SIGMOID if output is None else f"{output}.{SIGMOID}"
 
 
 def _whole(returned: Any, given: Tensor) -> Tensor:
@@ -45,6 +56,8 @@ def _step(whole: Any, step: str, output: str | int, given: Tensor) -> Any:
         return whole[int(step)]
     if step in parts:
         return parts[step]
+    if isinstance(whole, Tensor) and step == SIGMOID:
+        return whole.sigmoid()
     if isinstance(whole, Tensor):
         raise InputError(
             f"The model returned a tensor, which has no part {step!r}; leave {option('output', output)} out."
