@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from torch import Tensor
 
+from recollect.counting import counted
 from recollect.degradation import Degradation
 from recollect.per_image import PerImage
 
@@ -55,7 +56,7 @@ class Recovery(PerImage):
     def __str__(self) -> str:
         counts = Counter(self.stops)
         lines = [f"  {n} {stop.words}" for stop, n in sorted(counts.items())]
-        return "\n".join([f"Recovery of {len(self)} images:", *lines])
+        return "\n".join([f"Recovery of {counted(len(self), 'image')}:", *lines])
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ PACKAGE = Path(recollect.__file__).parent
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
-LEAVES |= {"interruption", "lazy_names", "names", "pil_images", "version", "visible"}
+LEAVES |= {"counting", "interruption", "lazy_names", "names", "pil_images", "version", "visible"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
@@ -31,10 +31,11 @@ JOINS = CHANGES_WEIGHTS | {
 }
 
 MAY_IMPORT: dict[str, set[str]] = {
+    "counting": set(),
     "errors": {"visible"},
     "version": set(),
     "image_values": set(),
-    "devices": {"errors"},
+    "devices": {"counting", "errors"},
     "per_image": {"devices"},
     "seeding": {"devices"},
     "images": {"errors", "pil_images"},
@@ -56,22 +57,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "record_schema": {"errors"},
     "records": {"errors", "limits", "locks", "record_schema", "scoring", "version"},
     "degradation": {"devices", "errors", "images", "per_image", "pil_images", "registry", "seeding"},
-    "recovery": {"degradation", "per_image"},
+    "recovery": {"counting", "degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
     "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
     | {"registry", "seeding"},
     "engine": {"accelerate", "degradation", "devices", "errors", "per_image", "recovery"},
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},
-    "models": {"archives", "checkpoints", "devices", "diffusion", "errors", "images", "limits", "pickles", "registry"},
+    "models": {"archives", "checkpoints", "counting", "devices", "diffusion", "errors", "images", "limits", "pickles"}
+    | {"registry"},
     "sources": {"archives", "errors", "images", "lazy_names", "limits", "names", "pickles", "pil_images", "registry"},
     "checkpoints": {"archives", "devices", "errors", "networks", "records"},
     "training": CHANGES_WEIGHTS,
     "diffusion": {"archives", "checkpoints", "devices", "errors", "images", "interruption", "limits"}
     | {"locks", "names", "records", "scoring", "seeding"},
-    "extraction": {"devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
+    "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
     "canaries": {"duplicates", "errors", "images", "locks", "records", "sources"},
-    "report": {"errors", "palette", "records", "scoring", "visible"},
+    "report": {"counting", "errors", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "report"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},
     "distributed": {"errors", "records", "version"},

@@ -22,7 +22,7 @@ from recollect.diffusion import DenoiserAt
 from recollect.duplicates import Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.models import Probe, open_model, probe_model, source_hash, stated_ranges
+from recollect.models import Probe, open_model, probe_model, source_hash, stated_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def open_inputs(request: AuditRequest) -> Inputs:
     prior = prior_for(methods, request.prior, device_of(model))
     methods = build(methods, paste=request.paste, seed=request.seed, prior=prior)
     _check_methods(methods, sets["train"])
-    probe = probe_model(model, sets["train"], stated=stated_ranges(request.model_options))
+    probe = probe_model(model, sets["train"], stated=stated_parts(request.model_options))
     identity = identify(model, sets["train"], deterministic=probe.deterministic, source=source_hash(request.model))
     duplicates = _duplicates(sets)
     if canaries:

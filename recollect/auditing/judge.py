@@ -126,6 +126,8 @@ def _model_checks(model: Mapping[str, Any], inputs: Inputs) -> Iterator[Check]:
         yield batch
     if values := checks.check_range(inputs.probe.range_doubt):
         yield values
+    if weights := checks.check_weights(model["weights_given"], model["train_loss"]):
+        yield weights
     yield checks.check_fit(model["train_loss"])
     if copying := checks.check_copying(model["damage_moved"]):
         yield copying

@@ -178,8 +178,9 @@ def set_apart(images: Images) -> Images:
     size = max(FEWEST, min(MOST, max(ENOUGH, len(images) // 10), len(images) // 3))
     if len(images) < 2 * size:
         raise InputError(
-            f"Choosing gamma and start takes {size} training images, which are then left out of the score, and there "
-            f"are only {len(images)}; give both yourself, for example gamma=0.5 and start='half_kept'."
+            f"Choosing gamma and start takes {size} training images, which are then left out of the score: at least "
+            f"{2 * FEWEST} are needed in all, and there are {len(images)}. Give more, or state both settings, for "
+            "example gamma=0.5 and start='half_kept' (--gamma 0.5 --start half_kept)."
         )
     return images[images.spread(size)]
 

@@ -10,6 +10,7 @@ import typer
 
 from recollect.cli.listings import SOURCE, ListingCommand
 from recollect.cli.printing import echo, plain_warnings
+from recollect.counting import counted
 from recollect.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) ->
     """Load a set of images and print how many it has, their size, the first ids and the content hash."""
     images = _load(spec)
     channels, height, width = images.shape
-    echo(f"{images.name}\n{len(images)} images of {width}x{height}, {channels} channel{'s'[: channels - 1]}")
+    echo(f"{images.name}\n{counted(len(images), 'image')} of {width}x{height}, {counted(channels, 'channel')}")
     echo(f"ids     {', '.join(images.ids[:4])}{', ...' if len(images) > 4 else ''}")
     echo(f"sha256  {images.hash}")
 
@@ -100,7 +101,7 @@ def split_set(
         made = split(train, control, progress=_progress(bar, "reading"))
     duplicates = find_duplicates(made.train, made.control)
     for part, images in (("train", made.train), ("control", made.control)):
-        echo(f"{part:8} {len(images)} images  sha256 {images.hash[:12]}  {images.name}")
+        echo(f"{part:8} {counted(len(images), 'image')}  sha256 {images.hash[:12]}  {images.name}")
     echo(str(duplicates))
     for pair in (*duplicates.across, *duplicates.inside)[:10]:
         echo(f"  {pair}")

@@ -14,14 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.memory import free_memory, pytorch_memory
+from recollect.devices.model_call import ModelCall
 from recollect.devices.precision import (
-    apply_checked,
+    call_checked,
     check_dtype,
-    check_output,
     device_of,
     evaluation_mode,
     module_of,
-    noting_errors,
 )  # fmt: skip
 from recollect.engine.probe import Probe, is_compiled, is_known_code, probe_network, values_out_of_range
 from recollect.errors import InputError, is_number
@@ -52,6 +51,7 @@ class Runtime:
         self.device, self.home = device_of(f, otherwise=y.device), y.device
         self._first = y[: min(PROBE_IMAGES, chunk or PROBE_IMAGES)].to(self.device)
         self._bytes_an_image = 0  # at the peak of a call, where a GPU has been measured
+        self._call = ModelCall()
         self._fused: dict[tuple[float, int], FusedAdmm] = {}
         self._accelerator = self._find_accelerator(len(y)) if accelerated and is_wanted() else None
         if self._runs_kernels:
@@ -60,11 +60,7 @@ class Runtime:
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self._accelerator is None:
-            return apply_checked(self._f, x)
-        with noting_errors():
-            out = self._accelerator(x)
-        return check_output(out, x)
+        return call_checked(self._call, self._accelerator or self._f, x)
 
     def fused_admm(self, gamma: float, steps: int) -> FusedAdmm | None:
         """ADMM's steps for erasures in one pass over memory; None without acceleration."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from recollect.counting import counted
 from recollect.devices.precision import device_of
 from recollect.diffusion import Denoiser, sample
 from recollect.diffusion.sampling import STEPS, evaluations_for
@@ -69,8 +70,8 @@ class Extraction:
     def __str__(self) -> str:
         distinct, total = self.distinct, len(self.ids)
         lines = [
-            f"{distinct['approximate']} of the {total} training images came out of {len(self.samples)} samples "
-            f"({self.kind}): {distinct['accurate']} of them almost exactly.",
+            f"{distinct['approximate']} of the {total} training images came out of "
+            f"{counted(len(self.samples), 'sample')} ({self.kind}): {distinct['accurate']} of them almost exactly.",
             f"By the patch rule of Carlini et al. (2023), {distinct['patches']} came out.",
             f"This took {self.evaluations} network evaluations{_each(self.evaluations_each)}.",
         ]
