@@ -17,7 +17,7 @@ from recollect.auditing.method_setup import attacks, class_value, counted_method
 from recollect.auditing.stability import Stability
 from recollect.auditing.statistics import Statistics
 from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold, supported_by
-from recollect.auditing.verdict import Gate, Judged, Verdict, decide
+from recollect.auditing.verdict import Gate, Verdict, decide_for
 from recollect.records import ANY_MASK, Record
 
 
@@ -110,8 +110,8 @@ def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: S
         stop_at_limit=names_with(inputs.methods, "stops_at_limit"),
         stability=Stability.of(facts["stability"], gate.threshold.mse),
     )  # fmt: skip
-    judged = Judged.of(statistics, gate.threshold, len(facts["train"]["repeated"]))
-    return decide(gate, judged, list(find_doubts(evidence, gate.threshold)))
+    doubts = list(find_doubts(evidence, gate.threshold))
+    return decide_for(gate, statistics, len(facts["train"]["repeated"]), doubts)
 
 
 def _attacked(inputs: Inputs, records: list[Record]) -> list[Record]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from recollect.auditing.thresholds import APPROXIMATELY, Threshold
+from recollect.auditing.thresholds import APPROXIMATELY, NAMED, Threshold
 from recollect.scoring import Rate
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ MOST_IMAGES = 10_000_000  # a number needed above this is not given
 Outcome = Literal["passed", "failed", "inconclusive"]
 OPENINGS: dict[Outcome, str] = {"passed": "Model passed", "failed": "Model failed", "inconclusive": "Inconclusive"}
 EXIT_CODES: dict[Outcome, int] = {"passed": 0, "failed": 3, "inconclusive": 4}
+FROM_BEST: tuple[Outcome, ...] = ("passed", "inconclusive", "failed")
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,24 @@ def upper_bound(rate: Rate, confidence: float = CONFIDENCE) -> float:
 def lower_bound(rate: Rate, confidence: float = CONFIDENCE) -> float:
     """Compute the exact (Clopper-Pearson) lower bound of a share, one-sided."""
     return 1 - upper_bound(Rate(rate.total - rate.count, rate.total), confidence)
+
+
+def decide_for(gate: Gate, statistics: Statistics, repeated: int, doubts: Sequence[str] = ()) -> Verdict:
+    """Decide at every threshold that a gate judges; the worst outcome stands, of equal ones that of its own."""
+    verdicts = [
+        decide(Gate(gate.limit, threshold), Judged.of(statistics, threshold, repeated), doubts)
+        for threshold in judged_thresholds(gate.threshold)
+    ]
+    return max(verdicts, key=lambda verdict: FROM_BEST.index(verdict.outcome))
+
+
+def judged_thresholds(own: Threshold) -> list[Threshold]:
+    """List a gate's own threshold and the named ones below it.
+
+    Unseen images that are recovered by eye make the excess small. They must not hide training images that are recovered
+    almost exactly while unseen ones are not.
+    """
+    return [own, *(threshold for threshold in NAMED.values() if threshold.mse < own.mse)]
 
 
 def decide(gate: Gate, judged: Judged, doubts: Sequence[str] = ()) -> Verdict:
