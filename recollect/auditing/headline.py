@@ -152,7 +152,8 @@ def membership_sentence(statistics: Statistics) -> str | None:
 
 
 def _images(count: int, kind: str = "") -> str:
-    return f"{count} {kind}{'image' if count == 1 else 'images'}"
+    noun = "image" if count == 1 else "images"
+    return f"{count} {kind}{noun}"
 
 
 def _of(rate: Rate) -> str:
