@@ -67,7 +67,7 @@ class Record:
 
     @property
     def score(self) -> Score:
-        return Score(torch.tensor([math.nan if m is None else m for m in self.mse], dtype=torch.float64))
+        return Score(torch.from_numpy(np.array(self.mse, dtype=np.float64)))  # null becomes nan
 
     @property
     def key(self) -> str:
@@ -92,7 +92,7 @@ class CellFolder:
     packed: bool = False
 
     def path(self, key: str) -> Path:
-        return self.folder / f"{key}{PACKED if self.packed else '.json'}"
+        return record_path(self.folder, key, packed=self.packed)
 
     def has(self, key: str) -> bool:
         return self.path(key).exists()
@@ -126,8 +126,13 @@ def short_hash(settings: Any, digits: int = 10) -> str:
     return hashlib.sha256(identity.encode()).hexdigest()[:digits]
 
 
+def record_path(folder: str | Path, key: str, *, packed: bool) -> Path:
+    suffix = PACKED if packed else ".json"
+    return Path(folder) / f"{key}{suffix}"
+
+
 def write_record(folder: str | Path, record: Record, *, packed: bool = False) -> Path:
-    path = Path(folder) / f"{record.key}{PACKED if packed else '.json'}"
+    path = record_path(folder, record.key, packed=packed)
     data = {name: value for name, value in asdict(record).items() if value is not None or name not in OF_AUDITS}
     per_round = record.steps[0] // max(1, record.rounds[0]) if packed and record.rounds else 0
     if per_round and record.steps == [per_round * rounds for rounds in record.rounds]:
@@ -185,11 +190,14 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 def write_json(path: str | Path, data: Any) -> None:
     """Write JSON for people to read, or packed where the name ends in .gz; equal data makes equal files."""
-    data, packed = plain(data), Path(path).suffix == ".gz"
-    separators, indent = ((",", ":"), None) if packed else (None, 1)
-    content = (json.dumps(data, separators=separators, indent=indent, allow_nan=False) + "\n").encode()
+    if Path(path).suffix == ".gz":
+        text = json.dumps(plain(data), separators=(",", ":"), allow_nan=False)
+        content = gzip.compress(f"{text}\n".encode(), mtime=0)
+    else:
+        text = json.dumps(plain(data), indent=1, allow_nan=False)
+        content = f"{text}\n".encode()
     with atomically(Path(path)) as file:
-        file.write_bytes(gzip.compress(content, mtime=0) if packed else content)
+        file.write_bytes(content)
 
 
 def read_json(path: str | Path) -> Any:
@@ -216,17 +224,23 @@ def read_json(path: str | Path) -> Any:
 def _read_text(path: Path) -> bytes:
     """Read a file, unpacked, without spending memory on more than the limit."""
     most = RECORD_BYTES.value
-    with path.open("rb") as file:
-        text = (gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file).read(most + 1)
+    opener = gzip.open if path.suffix == ".gz" else Path.open
+    with opener(path, "rb") as file:
+        text = file.read(most + 1)
     RECORD_BYTES.check(len(text), f"{path} is JSON of more than {most:,} bytes.")
     return text
+
+
+def _parts(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    if isinstance(outer, dict):
+        return outer.values()
+    return outer
 
 
 def _is_deep(content: Any) -> bool:
     level = [content]
     for _ in range(DEEPEST_RECORD):
-        parts = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
-        level = [part for part in parts if isinstance(part, (dict, list))]
+        level = [part for outer in level for part in _parts(outer) if isinstance(part, (dict, list))]
         if not level:
             return False
     return True

@@ -16,7 +16,7 @@ from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.store import Store
 from recollect.canaries import CanarySet, open_canaries
-from recollect.degradation import Erasure
+from recollect.degradation import Degradation, Erasure
 from recollect.devices.precision import device_of
 from recollect.diffusion import DenoiserAt
 from recollect.duplicates import Duplicates, find_duplicates
@@ -52,8 +52,13 @@ class Inputs:
     @property
     def most_kept(self) -> float:
         """The largest share of the values of training images that a mask keeps; other damage keeps them all."""
-        truths = [damaged.truth for damaged in self.damaged_sets if damaged.set == "train"]
-        return max(float(truth.keep.double().mean()) if isinstance(truth, Erasure) else 1.0 for truth in truths)
+        return max(_kept_share(damaged.truth) for damaged in self.damaged_sets if damaged.set == "train")
+
+
+def _kept_share(truth: Degradation) -> float:
+    if isinstance(truth, Erasure):
+        return float(truth.keep.double().mean())
+    return 1.0
 
 
 def open_inputs(request: AuditRequest) -> Inputs:

@@ -49,10 +49,11 @@ def _comes_along(companion: type[Method], method: Any, black: bool) -> bool:
 
 def build(methods: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
     """Build the methods whose settings are known; the others stay classes."""
-    return {
-        name: method.for_audit(**settings) if _can_build(method, settings) else method
-        for name, method in methods.items()
-    }
+    built = dict(methods)
+    for name, method in methods.items():
+        if _can_build(method, settings):
+            built[name] = method.for_audit(**settings)
+    return built
 
 
 def _can_build(method: Any, settings: Mapping[str, Any]) -> bool:

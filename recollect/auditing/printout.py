@@ -46,7 +46,8 @@ def print_audit(audit: Audit, console: Console, *, verbose: bool = False, report
 
 
 def _parts(audit: Audit, verbose: bool, report: str) -> Iterator[RenderableType]:
-    yield from _methods(audit, len(audit.methods) if verbose else SHORT_METHODS)
+    most = len(audit.methods) if verbose else SHORT_METHODS
+    yield from _methods(audit, most)
     if verbose:
         yield from _details(audit)
         yield from _all_checks(audit.checks)
@@ -138,13 +139,16 @@ def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
 def _by_mask(statistics: Statistics, threshold: Threshold) -> Iterator[RenderableType]:
     """List the rates of the strongest attack for each mask, with the excess over unseen images."""
     method, masks = statistics.main_method, statistics.masks
+    rows = [*masks, *OVERALL] if len(masks) > 1 else masks
     more = ["excess"] if statistics.has_control else []
     yield f"{method}, {threshold}, in percent with 95% intervals"
     table = _table("mask", statistics.sets, more)
-    for mask in [*masks, *(OVERALL if len(masks) > 1 else ())]:
-        rates = [_percent(statistics.rate(s, mask, method, threshold.mse)) for s in statistics.sets]
+    for mask in rows:
+        numbers = [_percent(statistics.rate(s, mask, method, threshold.mse)) for s in statistics.sets]
         excess = statistics.excess(method, threshold.mse, mask)
-        table.add_row(mask, *rates, *([_signed(excess)] if excess else []))
+        if excess:
+            numbers.append(_signed(excess))
+        table.add_row(mask, *numbers)
     yield table
     yield ""
 

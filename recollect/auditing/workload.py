@@ -41,8 +41,9 @@ class Workload:
     @classmethod
     def of(cls, request: AuditRequest, inputs: Inputs) -> Workload:
         cells = float(sum(passes_of_cells(inputs.damaged_sets, inputs.methods)))
+        tuning = 0.0 if are_built(inputs.methods) else TUNING_SHARE * cells
         return cls({
-            "tuning": 0.0 if are_built(inputs.methods) else TUNING_SHARE * cells,
+            "tuning": tuning,
             "cells": cells,
             "stability": float(_passes_again(inputs)),
             "attractors": float(request.attractors * ATTRACTOR_PASSES),

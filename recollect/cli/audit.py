@@ -252,23 +252,25 @@ def audit_command(
         "output_range": output_range, "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch,
         "flat": flat, "layout": layout,
     }  # fmt: skip
+    limit = None if fail_above is None else read_rate_limit(fail_above)
+    where = "cpu" if on else device  # workers open the model themselves, on devices of their own
     request = AuditRequest(
         model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma),
         start=start, noise_level=read_number("noise-level", noise_level), noise_std=noise_std, attractors=attractors,
         prior=prior, out=out, pictures=pictures, chunk=chunk, seed=seed, title=printable(model),
         command=printable(shlex.join(["recollect", *sys.argv[1:]])),
-        model_options={**options, "device": "cpu" if on else device},
-        fail_above=None if fail_above is None else read_rate_limit(fail_above), threshold=threshold,
-        max_seconds=max_seconds, plan=plan_of(ctx),
+        model_options={**options, "device": where}, fail_above=limit, threshold=threshold, max_seconds=max_seconds,
+        plan=plan_of(ctx),
     )  # fmt: skip
     check_gate_options(ctx, fail_above)
+    announce = None if as_json or on else say
     with (
         output_on_stderr(),
         shown_progress(quiet=as_json) as progress,
         open_measurer(on, model, options, device, worker_cpus, worker_gpus) as measurer,
     ):
         try:
-            result = run_audit(request, progress, measurer, announce=None if as_json or on else say)
+            result = run_audit(request, progress, measurer, announce=announce)
         except OutOfTime as over:
             say(f"recollect: {over} Finished cells are kept, and the same command resumes the audit.")
             raise typer.Exit(NOT_FINISHED) from None

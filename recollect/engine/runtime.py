@@ -80,7 +80,8 @@ class Runtime:
     def probe(self) -> Probe | None:
         """What the network does in PyTorch with an image of values out of range, and where kernels compare, with three
         of its own; None if it refuses both: the same error comes up when it is called in earnest."""
-        own_images = self._first[: PROBE_IMAGES - 1 if self._runs_kernels else 0]
+        count = PROBE_IMAGES - 1 if self._runs_kernels else 0
+        own_images = self._first[:count]
         may_wait = not self.is_known_code
         with suppress(Exception), self._watching():
             return probe_network(self._f, torch.cat([own_images, values_out_of_range(self._first[:1])]), may_wait)
@@ -123,8 +124,10 @@ class Runtime:
             return None
         from recollect.accelerate import Accelerator
 
-        plain = bool(self._modules) and not any(is_compiled(m) for m in self._modules)
-        return Accelerator(self._f, self._modules if plain else [], self.device, images, self.is_known_code)
+        modules = self._modules
+        if any(is_compiled(module) for module in modules):
+            modules = []  # their layers are compiled into other functions
+        return Accelerator(self._f, modules, self.device, images, self.is_known_code)
 
     def _watching(self) -> AbstractContextManager[None]:
         return self._accelerator.watching() if self._accelerator else nullcontext()

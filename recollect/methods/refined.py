@@ -170,10 +170,11 @@ class Refined(Method):
         return best.with_better(left, self._judge(f, y[left], other)), budget.index_add(0, left, other.steps)
 
     def _without_noise(
-        self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, budget: Tensor, places: Tensor | None = None
+        self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, budget: Tensor, positions: Tensor | None = None
     ) -> Answer:
         """Let the model settle answers that follow a noisy y, before they are compared with fixed points."""
-        positions = torch.arange(len(y), device=y.device) if places is None else places
+        if positions is None:
+            positions = torch.arange(len(y), device=y.device)
         remaining = (budget - best.recovery.steps)[positions] - 2 * PASSES_TO_JUDGE
         limits = _multiple_of_checks(remaining.clamp(max=DENOISING_STEPS))
         left = torch.nonzero(limits > 0)[:, 0]

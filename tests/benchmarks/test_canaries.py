@@ -1,4 +1,4 @@
-"""That memorized canaries refute an epsilon and DP-SGD is not accused, and that the page shows what is on record."""
+"""That memorized canaries refute an epsilon, that DP-SGD is not accused, and that the page shows the saved run."""
 
 import json
 from functools import partial

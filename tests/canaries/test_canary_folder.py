@@ -10,7 +10,7 @@ from PIL import Image
 
 from recollect import InputError, load
 from recollect.canaries import open_canaries, write_canaries
-from recollect.canaries.folder import FORMAT, LIST
+from recollect.canaries.canary_folder import FORMAT, LIST
 from recollect.records import read_sealed, write_sealed
 from tests.canaries.making import small_canaries
 

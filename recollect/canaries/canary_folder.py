@@ -90,7 +90,8 @@ def _png(image: Images) -> bytes:
 
     values = (image.pixels[0] * 255).round().byte().numpy()
     content = BytesIO()
-    Image.fromarray(values[0] if len(values) == 1 else values.transpose(1, 2, 0)).save(content, "PNG")
+    channels_last = values[0] if len(values) == 1 else values.transpose(1, 2, 0)
+    Image.fromarray(channels_last).save(content, "PNG")
     return content.getvalue()
 
 
