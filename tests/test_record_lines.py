@@ -10,8 +10,8 @@ from recollect.records import Record
 
 RECORD = Record(
     {"set": "train", "mask": "half", "method": "blind"}, {"gamma": 0.5}, [], [1e-9, 0.25, 1e-3], [3, 4, 5],
-    [120, 160, 200], ["converged", "cycle", "converged"], mask_accuracy=[1.0, 0.5, 0.25], mask_iou=[1.0, 0.5, 0.25], seconds=1.5,
-    provenance={"device": "a"},
+    [120, 160, 200], ["converged", "cycle", "converged"], mask_accuracy=[1.0, 0.5, 0.25],
+    mask_iou=[1.0, 0.5, 0.25], seconds=1.5, provenance={"device": "a"},
 )  # fmt: skip
 SAME = Record(
     {"set": "train", "mask": "half", "method": "known"}, {}, ["a", "b"], [1e-9, None], [1, 1], [40, 41], ["done"] * 2,  # type: ignore[list-item]

@@ -140,6 +140,12 @@ class Store:
     def find_or_best(self, cell: Cell) -> Record | None:
         return self.find(self.cell_or_best(cell))
 
+    def shown(self, cell: Cell) -> Record | None:
+        """Return what tables and figures show: the record, or an earlier one until the cell is measured again."""
+        cells = [cell, replace(cell, loss=None)] if cell.is_at_last_loss else [cell]
+        found = (find(one) for find in (self.find, self.find_earlier) for one in cells)
+        return next((record for record in found if record), None)
+
     def _file_of(self, cell: Cell) -> RecordFile:
         return self._file(self.folder / RECORDS / file_name(cell.identity))
 

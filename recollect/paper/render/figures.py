@@ -81,4 +81,4 @@ def _has_records(experiment: Experiment, scale: Scale, workspace: Workspace) -> 
 
 
 def _has_cells(experiment: Experiment, scale: Scale, workspace: Workspace) -> bool:
-    return any(workspace.store.find_or_best(cell) for cell in experiment.cells(scale))
+    return any(workspace.store.shown(cell) for cell in experiment.cells(scale))
