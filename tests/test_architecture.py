@@ -17,7 +17,7 @@ PACKAGE = Path(recollect.__file__).parent
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
-LEAVES |= {"counting", "interruption", "lazy_names", "names", "pil_images", "version", "visible"}
+LEAVES |= {"counting", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
@@ -57,6 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "names": set(),
     "record_schema": {"errors"},
     "records": {"errors", "limits", "locks", "record_schema", "scoring", "version"},
+    "record_lines": {"errors", "records"},
     "degradation": {"devices", "errors", "images", "per_image", "pil_images", "registry", "seeding"},
     "recovery": {"counting", "degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.

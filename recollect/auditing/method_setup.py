@@ -75,7 +75,10 @@ def method_for(method: Any, truth: Degradation) -> Any:
 def method_identity(method: Any) -> dict[str, Any]:
     """Give all that decides what a method computes, as plain values."""
     hyperparameters = plain(method) if is_dataclass(method) else {"repr": repr(method)}
-    return {"kind": getattr(method, "kind", type(method).__name__), **hyperparameters}
+    identity = {"kind": getattr(method, "kind", type(method).__name__), **hyperparameters}
+    if (version := class_value(method, "version")) > 1:
+        identity["version"] = version
+    return identity
 
 
 def names_with(methods: Mapping[str, Any], name: str, value: Any = True) -> list[str]:

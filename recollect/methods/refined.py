@@ -96,6 +96,7 @@ class Refined(Method):
     headline_rank: ClassVar[int] = 3
     colour: ClassVar[str | None] = "orange"
     order: ClassVar[int] = 2
+    version: ClassVar[int] = 2  # 1 took the member of a cycle at which blind noticed it
 
     def __post_init__(self) -> None:
         Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
@@ -116,6 +117,7 @@ class Refined(Method):
         self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
         blind = Blind(self.gamma, self.steps, self.limit, self.start).recover(f, y, truth, trace, None)
+        blind = replace(blind, cycle=None)  # of the answer that is chosen in the end, nothing is known of cycles
         budget = BUDGET_FACTOR * blind.steps
         best = self._judge(f, y, blind)
         if not self.paste:
