@@ -56,7 +56,7 @@ def _cycles_problem(cycles: Any, errors: list[Any]) -> str:
     """Say what is wrong with the cycles: a few rows, not a column."""
     if cycles is None:
         return ""
-    if not isinstance(cycles, list) or not all(isinstance(row, list) and len(row) == len(CYCLE) for row in cycles):
+    if not _are_rows(cycles, len(CYCLE)):
         return "its cycles are not what they should be"
     columns = [list(column) for column in zip(*cycles, strict=True)]
     if not all(kind.holds(column) for kind, column in zip(CYCLE, columns, strict=False)):
@@ -64,6 +64,10 @@ def _cycles_problem(cycles: Any, errors: list[Any]) -> str:
     if columns and max(columns[0]) >= len(errors):
         return "it has cycles of images that it does not have"
     return ""
+
+
+def _are_rows(rows: Any, length: int) -> bool:
+    return isinstance(rows, list) and all(isinstance(row, list) and len(row) == length for row in rows)
 
 
 def _column_problem(name: str, column: Any, errors: Any) -> str:
