@@ -72,7 +72,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "extraction": {"devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
     "canaries": {"duplicates", "errors", "images", "locks", "records", "sources"},
     "report": {"errors", "palette", "records", "scoring", "visible"},
-    "auditing": JOINS | {"canaries", "distributed", "report"},
+    "auditing": JOINS | {"canaries", "distributed", "extraction", "report"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},
     "distributed": {"errors", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},

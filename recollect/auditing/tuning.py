@@ -14,7 +14,7 @@ from recollect.attractors import fixed_point_error
 from recollect.auditing.diffusion_model import at_noise_level, noise_levels_to_try
 from recollect.auditing.method_setup import method_for
 from recollect.auditing.progress import AuditProgress
-from recollect.auditing.request import STARTS, AuditRequest
+from recollect.auditing.request import ANNEALED, STARTS, AuditRequest
 from recollect.auditing.store import Store
 from recollect.degradation import Erasure, Observation, Start, degradation, fill_erased, half_kept, observe
 from recollect.devices.precision import device_of
@@ -28,6 +28,7 @@ from recollect.scoring import Score
 GAMMAS = (0.1, 0.3, 0.5, 1.0, 2.0, 3.0)
 MASKS = ("block", "dust")
 ROUNDS = 25  # of its blind part: a short run tells good settings from bad
+DENOISER_MASKS = ("block", "half")  # an easy and a hard one: under easy ones alone many noise levels are equal
 DENOISER_GAMMAS = (0.1, 0.5, 1.0)  # at 2 denoisers gave far less in every trial
 DENOISER_ROUNDS = 4  # after two rounds a denoiser's answers under these masks hardly change
 FEWEST, ENOUGH, MOST = 4, 8, 32  # images that the search takes: a tenth between the last two, but a third at most
@@ -40,7 +41,8 @@ class Setting:
 
     gamma: float = 0.5
     start: Start = half_kept
-    noise_level: float | None = None  # of a diffusion model
+    noise_level: float | str | None = None  # of a diffusion model; annealed: falling along ADMM
+    otherwise: float | None = None  # the level of an annealed model in calls that are no step of ADMM
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class SearchSpace:
 
     gammas: tuple[float, ...]
     starts: tuple[Start, ...]
-    noise_levels: tuple[float | None, ...] = (None,)
+    noise_levels: tuple[float | str | None, ...] = (None,)
     rounds: int = ROUNDS
 
     @property
@@ -78,9 +80,22 @@ class Tuning:
 
     @property
     def best(self) -> Setting:
-        """The setting that recovered most; of equals, the one whose answers the model moves least."""
-        row = max(self.tried, key=lambda r: (r["accurate"], r["approximate"], -r["fixed_point_error"]))
-        return Setting(row["gamma"], STARTS[row["start"]], row.get("noise_level"))
+        """The setting that recovered most; an annealed model is otherwise at the best of the other noise levels."""
+        row = max(self.tried, key=_merit)
+        level, otherwise = row.get("noise_level"), None
+        if level == ANNEALED:
+            fixed = [other for other in self.tried if other["noise_level"] != ANNEALED]
+            otherwise = max(fixed, key=_merit)["noise_level"] if fixed else None
+        return Setting(row["gamma"], STARTS[row["start"]], level, otherwise)
+
+
+def _merit(row: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Rank a setting by what it recovered, then by how little the model moves its answers.
+
+    A model at a low noise level moves everything little, so noise levels are ranked by the error of the answers.
+    """
+    last = "error" if "noise_level" in row else "fixed_point_error"
+    return row["accurate"], row["approximate"], -row[last]
 
 
 def search_space(
@@ -121,7 +136,7 @@ def tune(
     progress: AuditProgress,
 ) -> Tuning:  # fmt: skip
     """Try every setting on a few training images; results are stored, so a resumed audit takes the same setting."""
-    masks = masks_to_tune_on(request.named_masks)
+    masks = masks_to_tune_on(request.named_masks, DENOISER_MASKS if isinstance(f, DenoiserAt) else MASKS)
     noise_std, seed = request.noise_std, request.seed
     identity = {
         "model": model_hash, "images": few.hash, "masks": masks, "fills": request.fills, "noise_std": noise_std,
@@ -150,11 +165,11 @@ def set_apart(images: Images) -> Images:
     return images[images.spread(size)]
 
 
-def masks_to_tune_on(asked: Mapping[str, Any]) -> list[str]:
-    """Choose two of the audit's masks, if they can be made for any number of images."""
+def masks_to_tune_on(asked: Mapping[str, Any], best: Sequence[str] = MASKS) -> list[str]:
+    """Choose two of the audit's masks, the best ones if they are among them; masks of files do not fit other sizes."""
     names = [mask for mask in asked.values() if isinstance(mask, str)]
-    if not names or set(MASKS) <= set(names):
-        return list(MASKS)
+    if not names or set(best) <= set(names):
+        return list(best)
     return names[:2]
 
 
@@ -182,8 +197,13 @@ def try_method(
         "start": getattr(attack.start, "__name__", str(attack.start)),
         "accurate": _mean([score.accurate.value for score in scores]),
         "approximate": _mean([score.approximate.value for score in scores]),
-        "fixed_point_error": float(moved.nan_to_num(torch.inf).clamp(SMALLEST_ERROR, 1e30).log().mean().exp()),
+        "error": _geometric_mean(torch.cat([score.mse for score in scores])),
+        "fixed_point_error": _geometric_mean(moved),
     }
+
+
+def _geometric_mean(errors: torch.Tensor) -> float:
+    return float(errors.double().nan_to_num(torch.inf).clamp(SMALLEST_ERROR, 1e30).log().mean().exp())
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -48,6 +48,17 @@ def test_accurate_recovery_counts_before_approximate_and_that_before_a_fixed_poi
     assert tuning.Tuning([], [], rows).best == Setting(gamma=4, start=all_erased)
 
 
+def test_noise_levels_are_compared_by_error_and_an_annealed_model_is_otherwise_at_the_best_one() -> None:
+    def row(level: float | str, error: float, moved: float) -> dict[str, object]:
+        merits = {"accurate": 0.0, "approximate": 0.5, "error": error, "fixed_point_error": moved}
+        return {"noise_level": level, "gamma": 0.5, "start": "half_kept", **merits}
+
+    rows = [row(0.05, 1e-2, 1e-9), row(0.4, 1e-3, 1e-5)]
+    assert tuning.Tuning([], [], rows).best == Setting(0.5, half_kept, 0.4)
+    rows.append(row("annealed", 1e-4, 1e-5))
+    assert tuning.Tuning([], [], rows).best == Setting(0.5, half_kept, "annealed", 0.4)
+
+
 def test_images_are_damaged_as_in_the_audit() -> None:
     stored = images(4, 1)
     options: Any = {"noise_std": 0.0, "seed": 1}
@@ -63,6 +74,7 @@ def test_it_is_tried_on_masks_of_the_audit() -> None:
     assert tuning.masks_to_tune_on({"block": "block", "half": "half", "dust": "dust"}) == ["block", "dust"]
     assert tuning.masks_to_tune_on({"x": "half", "r": "random:0.3", "dust": "dust"}) == ["half", "random:0.3"]
     assert tuning.masks_to_tune_on({"array": object()}) == ["block", "dust"]
+    assert tuning.masks_to_tune_on({"all": "block", "half": "half"}, ("block", "half")) == ["block", "half"]
 
 
 # --- what is searched
