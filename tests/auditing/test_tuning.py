@@ -52,7 +52,7 @@ def test_accurate_recovery_counts_before_approximate_and_that_before_a_fixed_poi
 def test_noise_levels_are_compared_by_error_and_an_annealed_model_is_otherwise_at_the_best_one() -> None:
     def row(level: float | str, error: float, moved: float) -> dict[str, object]:
         merits = {"accurate": 0.0, "approximate": 0.5, "error": error, "fixed_point_error": moved}
-        return {"noise_level": level, "gamma": 0.5, "start": "half_kept", **merits}
+        return {"noise_level": level, "gamma": 0.5, "start": "half_kept", "masks": 2, **merits}
 
     rows = [row(0.05, 1e-2, 1e-9), row(0.4, 1e-3, 1e-5)]
     assert tuning.Tuning([], [], rows).best == Setting(0.5, half_kept, 0.4)
