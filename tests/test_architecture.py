@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
     "canaries": {"duplicates", "errors", "images", "locks", "records", "sources"},
     "report": {"counting", "errors", "palette", "records", "scoring", "visible"},
-    "auditing": JOINS | {"canaries", "distributed", "report"},
+    "auditing": JOINS | {"canaries", "distributed", "extraction", "report"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},
     "distributed": {"errors", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},

@@ -33,6 +33,7 @@ class Method:
     by_default: ClassVar[bool] = False  # an audit runs it unless asked otherwise
     companion: ClassVar[str] = ""  # the baseline that an audit runs beside it
     only_erasures: ClassVar[bool] = False  # it undoes erased pixels and no other damage
+    only_diffusion: ClassVar[bool] = False  # it needs a diffusion model
     needs_black_fill: ClassVar[bool] = False  # it works only where erased pixels are zero
     stops_at_limit: ClassVar[bool] = False  # reaching the limit of steps is its normal end
     headline_rank: ClassVar[int] = 0  # of equally strong attacks, the headline names the one with the highest
