@@ -174,16 +174,16 @@ def read_record(path: str | Path) -> Record:
 
 def record_from(data: Mapping[str, Any], where: str) -> Record:
     """Make a record of what a file holds, checked; `where` names the file in the error."""
-    data = dict.fromkeys((*OF_AUDITS, *OF_SUITE)) | data
+    columns: dict[str, Any] = {**dict.fromkeys((*OF_AUDITS, *OF_SUITE)), **data}
     expected = {f.name for f in fields(Record)}
-    if set(data) != expected:
-        odd = ", ".join(sorted(set(data) ^ expected))
+    if set(columns) != expected:
+        odd = ", ".join(sorted(set(columns) ^ expected))
         raise InputError(f"{where} is a record with parts missing or unknown: {odd}.")
-    if is_whole(data["steps"]) and isinstance(data["rounds"], list) and all(map(is_whole, data["rounds"])):
-        data["steps"] = [data["steps"] * rounds for rounds in data["rounds"]]
-    if problem := problem_of(data):
+    if is_whole(columns["steps"]) and isinstance(columns["rounds"], list) and all(map(is_whole, columns["rounds"])):
+        columns["steps"] = [columns["steps"] * rounds for rounds in columns["rounds"]]
+    if problem := problem_of(columns):
         raise InputError(f"{where} is not a record that can be used: {problem}.")
-    return Record(**data)
+    return Record(**columns)
 
 
 def read_records(folder: str | Path) -> list[Record]:
