@@ -126,6 +126,8 @@ def write_model_and_images(folder: Path) -> None:
 class Stored(torch.nn.Module):
     """A memorizer that torch can export."""
 
+    pixels: torch.Tensor
+
     def __init__(self, pixels: torch.Tensor) -> None:
         super().__init__()
         self.register_buffer("pixels", pixels.flatten(1))
