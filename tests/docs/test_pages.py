@@ -10,7 +10,7 @@ from recollect.version import __version__
 
 ROOT = Path(__file__).parents[2]
 RUN = ("tutorial", "own-model", "adding-a-degradation", "adding-a-method", "paper")
-WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
 def run(page: str) -> dict[str, object]:
