@@ -59,7 +59,7 @@ def run_audit(
     with store.locked():
         work = Workload.of(request, opened)
         if announce:
-            announce(workload_sentence(opened, work))
+            announce(workload_sentence(opened, work, request.chunk))
         return _run(request, opened, store, WholeProgress(progress or no_progress, work, budget), measurer, tell)
 
 

@@ -16,13 +16,13 @@ from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.store import Store
 from recollect.canaries import CanarySet, open_canaries
-from recollect.degradation import Erasure
+from recollect.degradation import Degradation, Erasure
 from recollect.devices.precision import device_of
 from recollect.diffusion import DenoiserAt
 from recollect.duplicates import Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.models import Probe, open_model, probe_model, source_hash, stated_ranges
+from recollect.models import Probe, open_model, probe_model, source_hash, stated_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,13 @@ class Inputs:
     @property
     def most_kept(self) -> float:
         """The largest share of the values of training images that a mask keeps; other damage keeps them all."""
-        truths = [damaged.truth for damaged in self.damaged_sets if damaged.set == "train"]
-        return max(float(truth.keep.double().mean()) if isinstance(truth, Erasure) else 1.0 for truth in truths)
+        return max(_kept_share(damaged.truth) for damaged in self.damaged_sets if damaged.set == "train")
+
+
+def _kept_share(truth: Degradation) -> float:
+    if isinstance(truth, Erasure):
+        return float(truth.keep.double().mean())
+    return 1.0
 
 
 def open_inputs(request: AuditRequest) -> Inputs:
@@ -68,7 +73,7 @@ def open_inputs(request: AuditRequest) -> Inputs:
     prior = prior_for(methods, request.prior, device_of(model))
     methods = build(methods, paste=request.paste, seed=request.seed, prior=prior)
     _check_methods(methods, model, sets["train"])
-    probe = probe_model(model, sets["train"], stated=stated_ranges(request.model_options))
+    probe = probe_model(model, sets["train"], stated=stated_parts(request.model_options))
     identity = identify(model, sets["train"], deterministic=probe.deterministic, source=source_hash(request.model))
     duplicates = _duplicates(sets)
     if canaries:

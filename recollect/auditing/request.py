@@ -176,7 +176,10 @@ def _mask_list(masks: Any) -> list[Any]:
     given = masks if isinstance(masks, (list, tuple)) else [masks]
     listed: list[Any] = []
     for mask in given:
-        listed += PAPER_MASKS if isinstance(mask, str) and mask == "all" else [mask]
+        if isinstance(mask, str) and mask == "all":
+            listed += PAPER_MASKS
+        else:
+            listed.append(mask)
     return listed
 
 

@@ -175,7 +175,9 @@ class Denoiser(nn.Module):
         coefficients = self.preconditioning.at(sigma)
         kind = torch.long if isinstance(coefficients.time, int) else x.dtype
         time = torch.full((1,), coefficients.time, dtype=kind, device=x.device)  # broadcasts over the images
-        return self.predict(self.network, x if coefficients.scale == 1 else coefficients.scale * x, time)
+        if coefficients.scale != 1:
+            x = coefficients.scale * x
+        return self.predict(self.network, x, time)
 
     def _weights(self) -> dict[str, Tensor]:
         return self.network.state_dict() if isinstance(self.network, nn.Module) else {}

@@ -41,6 +41,7 @@ class Method:
     recorded_as: ClassVar[str] = ""  # the class that records name, where this one only has other defaults
     colour: ClassVar[str | None] = None  # of recollect.palette; None takes one that is free
     order: ClassVar[int] = 100  # position in help and legends
+    version: ClassVar[int] = 1  # one more whenever it computes something else with the same fields
 
     @property
     def kind(self) -> str:
