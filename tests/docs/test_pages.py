@@ -19,7 +19,7 @@ from tests.cli.running import here
 
 ROOT = Path(__file__).parents[2]
 RUN = ("tutorial", "own-model", "adding-a-degradation", "adding-a-method", "paper")
-WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
 def run(page: str) -> dict[str, object]:
