@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect.auditing.statistics import Returned, Statistics, rate_facts
 from recollect.auditing.thresholds import EXACT, Threshold
+from recollect.counting import counted
 from recollect.records import ANY_MASK
 from recollect.scoring import ACCURATE, APPROXIMATE, Rate, Score, rounded_percent
 
@@ -94,17 +95,15 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "") ->
         recovered = f"{who} recovers {what} from this model."
     if finding.control is None:
         return f"{recovered} No unseen images were given to compare with."
-    unseen = f"Of {_images(finding.control.total)} it never saw: {finding.control.count}."
+    unseen = f"Of {counted(finding.control.total, 'image')} it never saw: {finding.control.count}."
     return " ".join([recovered, unseen, *_returned_sentence(finding.returned["control"])])
 
 
 def _returned_sentence(returned: Returned) -> Iterator[str]:
     """Say how many training images came out of images that have nothing to do with them."""
     if returned.different:
-        yield (
-            f"Given {_images(returned.images, 'damaged ')} it never saw, the model showed {returned.different} of its "
-            "training images instead."
-        )
+        given = counted(returned.images, "damaged image")
+        yield f"Given {given} it never saw, the model showed {returned.different} of its training images instead."
 
 
 def attribution(
@@ -154,10 +153,6 @@ def membership_sentence(statistics: Statistics) -> str | None:
             f"{calibrated.auc_high:.3f})"
         )
     return f"{sentence}."
-
-
-def _images(count: int, kind: str = "") -> str:
-    return f"{count} {kind}{'image' if count == 1 else 'images'}"
 
 
 def _of(rate: Rate) -> str:

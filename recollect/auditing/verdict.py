@@ -20,6 +20,7 @@ CONFIDENCE = 0.95
 BOUND = f"the upper {CONFIDENCE:.0%} bound"
 MOST_IMAGES = 10_000_000  # a number needed above this is not given
 Outcome = Literal["passed", "failed", "inconclusive"]
+Share = Literal["rate", "excess"]
 OPENINGS: dict[Outcome, str] = {"passed": "Model passed", "failed": "Model failed", "inconclusive": "Inconclusive"}
 EXIT_CODES: dict[Outcome, int] = {"passed": 0, "failed": 3, "inconclusive": 4}
 FROM_BEST: tuple[Outcome, ...] = ("passed", "inconclusive", "failed")
@@ -41,7 +42,7 @@ class Verdict:
     reason: str
     limit: float
     threshold: Threshold
-    judged: Literal["rate", "excess"]  # the recovered share, or how far it is above the share of unseen images
+    judged: Share  # the recovered share, or how far it is above the share of unseen images
     value: float
     bound: float  # the upper confidence bound of the value
     images_needed: int | None = None  # training images, where too few are the reason
@@ -109,7 +110,8 @@ class Judged:
 
     def times(self, factor: float) -> Judged:
         """Imagine the same shares of more images, none of them a copy."""
-        return Judged(_scaled(self.train, factor), _scaled(self.control, factor) if self.control else None)
+        control = _scaled(self.control, factor) if self.control else None
+        return Judged(_scaled(self.train, factor), control)
 
 
 def upper_bound(rate: Rate, confidence: float = CONFIDENCE) -> float:
@@ -158,10 +160,8 @@ def decide(gate: Gate, judged: Judged, doubts: Sequence[str] = ()) -> Verdict:
     else:
         needed = images_needed(judged, gate.limit)
         outcome, reason = "inconclusive", f"{measured}, but {_too_few(judged, gate.limit, needed)}"
-    return Verdict(
-        outcome, reason, gate.limit, gate.threshold, "excess" if judged.is_excess else "rate", judged.value,
-        judged.bound, needed,
-    )  # fmt: skip
+    share: Share = "excess" if judged.is_excess else "rate"
+    return Verdict(outcome, reason, gate.limit, gate.threshold, share, judged.value, judged.bound, needed)
 
 
 def images_needed(judged: Judged, limit: float) -> int | None:

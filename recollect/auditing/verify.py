@@ -10,7 +10,6 @@ from typing import Any
 
 from recollect.auditing.manifest import MANIFEST, changed_files, read_manifest
 from recollect.auditing.result import Audit
-from recollect.auditing.saved import load_audit
 from recollect.auditing.statistics import TABLES
 from recollect.auditing.store import write_csv
 from recollect.auditing.verdict import Judged, judged_thresholds
@@ -47,7 +46,7 @@ def verify_audit(folder: str | Path) -> Verification:
         raise InputError(f"There is no audit in {folder}: audit.json is missing.")
     problems, cells = list(_changed(folder)), 0
     try:
-        audit, facts = load_audit(folder), dict(read_audit(folder).facts)
+        audit, facts = Audit.load(folder), dict(read_audit(folder).facts)
         cells = len(audit.records)
         problems += _differences(audit, facts, folder)
     except (InputError, KeyError, TypeError) as error:

@@ -21,7 +21,7 @@ def test_a_tenth_of_the_set_is_spent_within_bounds(count: int, spent: int) -> No
 
 
 def test_too_few_images_to_spend_any_is_an_error_with_a_way_out() -> None:
-    with pytest.raises(InputError, match="there are only 7; give both yourself"):
+    with pytest.raises(InputError, match=r"takes 4 .*: at least 8 are needed in all, and there are 7"):
         tuning.set_apart(images(7, 1))
 
 
@@ -49,6 +49,17 @@ def test_accurate_recovery_counts_before_approximate_and_that_before_a_fixed_poi
     assert tuning.Tuning([], [], rows).best == Setting(gamma=4, start=all_erased)
 
 
+def test_noise_levels_are_compared_by_error_and_an_annealed_model_is_otherwise_at_the_best_one() -> None:
+    def row(level: float | str, error: float, moved: float) -> dict[str, object]:
+        merits = {"accurate": 0.0, "approximate": 0.5, "error": error, "fixed_point_error": moved}
+        return {"noise_level": level, "gamma": 0.5, "start": "half_kept", "masks": 2, **merits}
+
+    rows = [row(0.05, 1e-2, 1e-9), row(0.4, 1e-3, 1e-5)]
+    assert tuning.Tuning([], [], rows).best == Setting(0.5, half_kept, 0.4)
+    rows.append(row("annealed", 1e-4, 1e-5))
+    assert tuning.Tuning([], [], rows).best == Setting(0.5, half_kept, "annealed", 0.4)
+
+
 def test_images_are_damaged_as_in_the_audit() -> None:
     stored = images(4, 1)
     options: Any = {"noise_std": 0.0, "seed": 1}
@@ -66,6 +77,7 @@ def test_it_is_tried_on_masks_of_the_audit() -> None:
     others = {"x": "half", "r": "random:0.3", "dust": "dust", "array": object()}
     assert tuning.masks_to_tune_on(others) == (["half", "random:0.3"], ["dust"])
     assert tuning.masks_to_tune_on({"array": object()}) == (["block", "dust"], [])
+    assert tuning.masks_to_tune_on({"all": "block", "half": "half"}, ("block", "half")) == (["block", "half"], [])
 
 
 def test_the_best_settings_are_tried_on_all_masks_and_the_choice_is_among_these() -> None:
@@ -77,7 +89,7 @@ def test_the_best_settings_are_tried_on_all_masks_and_the_choice_is_among_these(
         asked.append((setting.gamma, *masks))
         rate = easy[setting.gamma] if masks == ["easy"] else hard[setting.gamma]
         return {"gamma": setting.gamma, "start": "half_kept", "accurate": rate, "approximate": rate,
-                "fixed_point_error": 1e-4 if masks == ["easy"] else 1e-7}  # fmt: skip
+                "error": 1e-2, "fixed_point_error": 1e-4 if masks == ["easy"] else 1e-7}  # fmt: skip
 
     rows = tuning.search([Setting(gamma) for gamma in easy], try_on, ["easy"], ["hard", "harder"])
     assert asked[4:] == [(0.1, "hard", "harder"), (0.3, "hard", "harder"), (0.5, "hard", "harder")]
