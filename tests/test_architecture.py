@@ -17,8 +17,8 @@ PACKAGE = Path(recollect.__file__).parent
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
-LEAVES |= {"counting", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
-CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
+LEAVES |= {"counting", "hub", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
+CHANGES_WEIGHTS = LEAVES | {"checkpoints", "model_folders"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
     "diffusion",
@@ -66,13 +66,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"accelerate", "degradation", "devices", "errors", "per_image", "recovery"},
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},
-    "models": {"archives", "checkpoints", "counting", "devices", "diffusion", "errors", "images", "limits", "pickles"}
-    | {"registry"},
+    "models": {"archives", "checkpoints", "counting", "devices", "diffusion", "errors", "hub", "images", "limits"}
+    | {"model_folders", "pickles", "registry"},
     "sources": {"archives", "errors", "images", "lazy_names", "limits", "names", "pickles", "pil_images", "registry"},
+    "hub": {"errors"},
+    "model_folders": {"archives", "devices", "errors", "records"},
     "checkpoints": {"archives", "devices", "errors", "networks", "records"},
     "training": CHANGES_WEIGHTS,
-    "diffusion": {"archives", "checkpoints", "devices", "errors", "images", "interruption", "limits"}
-    | {"locks", "names", "records", "scoring", "seeding"},
+    "diffusion": {"archives", "checkpoints", "devices", "errors", "hub", "images", "interruption", "limits"}
+    | {"locks", "model_folders", "names", "records", "scoring", "seeding"},
     "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
     "canaries": {"duplicates", "errors", "images", "locks", "records", "sources"},
     "report": {"counting", "errors", "palette", "records", "scoring", "visible"},
