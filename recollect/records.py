@@ -25,7 +25,7 @@ from torch import Tensor
 from recollect.errors import InputError, is_whole
 from recollect.limits import DEEPEST_RECORD, RECORD_BYTES, RECORD_PARTS
 from recollect.locks import UNFINISHED, check_present
-from recollect.record_schema import problem_of
+from recollect.record_schema import COLUMNS, problem_of
 from recollect.scoring import Score
 from recollect.version import __version__
 
@@ -42,6 +42,7 @@ OF_AUDITS = (
     "nearest_index",
     "nearest_mse",
 )  # columns that only audits measure: other records leave them out
+_ALREADY_JSON = {bool, int, str, type(None)}
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
 
 
@@ -102,10 +103,6 @@ class CellFolder:
         path = self.path(key)
         return read_record(path) if path.exists() else None
 
-    def records(self) -> list[Record]:
-        """Read all records, sorted by file name."""
-        return read_records(self.folder)
-
     def add(self, record: Record) -> Path:
         return write_record(self.folder, record, packed=self.packed)
 
@@ -143,7 +140,7 @@ def read_record(path: str | Path) -> Record:
     if set(data) != expected:
         odd = ", ".join(sorted(set(data) ^ expected))
         raise InputError(f"{path} is a record with parts missing or unknown: {odd}.")
-    if is_whole(data["steps"]) and isinstance(data["rounds"], list) and all(map(is_whole, data["rounds"])):
+    if is_whole(data["steps"]) and COLUMNS["rounds"].holds(data["rounds"]):
         data["steps"] = [data["steps"] * rounds for rounds in data["rounds"]]
     if problem := problem_of(data):
         raise InputError(f"{path} is not a record that can be used: {problem}.")
@@ -155,8 +152,12 @@ def read_record(path: str | Path) -> Record:
 
 def read_records(folder: str | Path) -> list[Record]:
     """Read all records of a folder, packed or not, in the order of their names."""
-    paths = [path for path in Path(folder).glob("*.json*") if path.name.endswith((".json", PACKED))]
-    return [read_record(path) for path in sorted(paths)]
+    return [read_record(path) for path in record_paths(folder)]
+
+
+def record_paths(folder: str | Path) -> list[Path]:
+    """List the records of a folder by name."""
+    return sorted(path for path in Path(folder).glob("*.json*") if path.name.endswith((".json", PACKED)))
 
 
 def write_sealed(path: str | Path, file_format: str, data: Mapping[str, Any]) -> None:
@@ -303,6 +304,8 @@ def cpu_name() -> str:
 
 def plain(value: Any) -> Any:
     """Turn any setting into JSON: dataclasses as dicts, functions by name, what is not finite as null."""
+    if type(value) in _ALREADY_JSON:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):

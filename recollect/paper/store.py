@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import InputError
 from recollect.paper.cells import Cell, Fit
-from recollect.records import CellFolder, Record, earlier_folder, read_sealed, write_sealed
+from recollect.records import (
+    CellFolder,
+    Record,
+    earlier_folder,
+    read_record,
+    read_sealed,
+    record_paths,
+    write_sealed,
+)
 
 TRAINING_FORMAT, FACTS_FORMAT = "recollect-paper-training-1", "recollect-paper-facts-1"
 
@@ -23,8 +32,9 @@ class Store:
 
     def find(self, cell: Cell) -> Record | None:
         """Read the record of a cell; a damaged one is reported, never silently computed again."""
+        path = self._cells.path(cell.key)
         try:
-            return self._cells.find(cell.key)
+            return _read_record(path) if path.exists() else None
         except InputError as error:
             raise InputError(f"{str(error).removesuffix('.')}; remove it, and the cell is measured again.") from None
 
@@ -32,7 +42,8 @@ class Store:
         return self._cells.has(cell.key)
 
     def records(self) -> list[Record]:
-        return self._cells.records()
+        """Read all records, sorted by file name."""
+        return [_read_record(path) for path in record_paths(self._cells.folder)]
 
     def add(self, record: Record) -> None:
         self._cells.add(record.compact())
@@ -105,6 +116,17 @@ class Store:
 
     def _facts_path(self, name: str) -> Path:
         return self.folder / "facts" / f"{name}.json"
+
+
+def _read_record(path: Path) -> Record:
+    """Read a record, once for all tables and figures that need it unless its file changes."""
+    file = path.stat()
+    return _read_version(path, file.st_ino, file.st_mtime_ns, file.st_size)
+
+
+@cache
+def _read_version(path: Path, *_version: int) -> Record:
+    return read_record(path)
 
 
 def losses_reached(training: Mapping[str, Any]) -> set[float]:
