@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from recollect.errors import InputError, is_whole
-from recollect.networks.base import Network, PaperSettings, initialise, make_activation
+from recollect.errors import InputError, is_number, is_whole
+from recollect.networks.base import Network, PaperSettings, first_weights, make_activation
 
 
 class FullyConnected(Network):
     """Linear layers with an activation between each pair.
 
     `last_width` is the width of the last hidden layer, if it differs from `width`. The output is an affine function
-    of that layer, so its width decides how well many images can be fitted, at the cost of one wide layer.
+    of that layer, so its width decides how well many images can be fitted, at the cost of one wide layer. `dropout`
+    drops hidden values with this probability while the network is trained.
     """
 
     name: ClassVar[str] = "fc"
@@ -32,24 +33,35 @@ class FullyConnected(Network):
         width: int = 1024,
         last_width: int | None = None,
         activation: str = "lrelu",
+        dropout: float = 0.0,
+        initialisation: str = "small",
         seed: int = 42,
     ) -> None:
         super().__init__()
         if not is_whole(layers, 2):
             raise InputError(f"A fully connected autoencoder has at least 2 layers, got {layers!r}.")
         _check_sizes(shape, width, last_width)
+        if not is_number(dropout) or not 0 <= dropout < 1:
+            raise InputError(f"Dropout is a probability, 0 or more and below 1; got {dropout!r}.")
         self.settings: dict[str, Any] = {
             "shape": list(shape), "layers": layers, "width": width, "activation": activation, "seed": seed,
         }  # fmt: skip
-        if last_width is not None:
-            self.settings["last_width"] = last_width
+        optional = {
+            "last_width": (last_width, None),
+            "dropout": (dropout, 0),
+            "initialisation": (initialisation, "small"),
+        }
+        self.settings |= {name: value for name, (value, usual) in optional.items() if value != usual}
         values = math.prod(shape)
         hidden = [width] * (layers - 2) + [last_width or width]
         modules: list[nn.Module] = [nn.Flatten()]
         for into, out in pairwise([values, *hidden, values]):
             modules += [nn.Linear(into, out), make_activation(activation)]
-        self.net = nn.Sequential(*modules[:-1], nn.Unflatten(1, tuple(shape)))
-        initialise(self, seed)
+            if dropout:
+                modules.append(nn.Dropout(dropout))
+        last = next(i for i in reversed(range(len(modules))) if isinstance(modules[i], nn.Linear))
+        self.net = nn.Sequential(*modules[: last + 1], nn.Unflatten(1, tuple(shape)))
+        first_weights(self, seed, initialisation)
 
     def forward(self, x: Tensor) -> Tensor:
         if list(x.shape[1:]) != self.settings["shape"]:
