@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -52,15 +52,8 @@ class FullyConnected(Network):
             "initialisation": (initialisation, "small"),
         }
         self.settings |= {name: value for name, (value, usual) in optional.items() if value != usual}
-        values = math.prod(shape)
         hidden = [width] * (layers - 2) + [last_width or width]
-        modules: list[nn.Module] = [nn.Flatten()]
-        for into, out in pairwise([values, *hidden, values]):
-            modules += [nn.Linear(into, out), make_activation(activation)]
-            if dropout:
-                modules.append(nn.Dropout(dropout))
-        last = next(i for i in reversed(range(len(modules))) if isinstance(modules[i], nn.Linear))
-        self.net = nn.Sequential(*modules[: last + 1], nn.Unflatten(1, tuple(shape)))
+        self.net = nn.Sequential(*_modules(tuple(shape), hidden, activation, dropout))
         first_weights(self, seed, initialisation)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -73,6 +66,19 @@ class FullyConnected(Network):
     def paper_settings_of(cls, settings: Mapping[str, Any], noise_std: float = 0.0) -> PaperSettings:
         deep_or_noisy = settings["layers"] > 10 or settings["activation"] == "prelu" or noise_std > 0
         return PaperSettings(gamma=0.1 if deep_or_noisy else 0.5, start="half_kept")
+
+
+def _modules(shape: tuple[int, ...], hidden: Sequence[int], activation: str, dropout: float) -> Iterator[nn.Module]:
+    """Yield the layers; every linear one but the last is followed by an activation, and by dropout if there is any."""
+    values = math.prod(shape)
+    yield nn.Flatten()
+    for into, out in pairwise([values, *hidden]):
+        yield nn.Linear(into, out)
+        yield make_activation(activation)
+        if dropout:
+            yield nn.Dropout(dropout)
+    yield nn.Linear(hidden[-1], values)
+    yield nn.Unflatten(1, shape)
 
 
 def _check_sizes(shape: Sequence[int], width: int, last_width: int | None) -> None:

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from recollect.devices.cuda_graph import CapturedStep, capture, warm_up
 from recollect.devices.precision import Precision, float32_precision
 from recollect.errors import InputError
-from recollect.training.augmentation import shifted
+from recollect.training.dropout import Dropout
 from recollect.training.optimizers import Adam, Muon
 from recollect.training.recipe import Recipe
 from recollect.training.split_tf32 import SPLIT, SplitTF32
+from recollect.training.step_images import StepImages
 
 ForwardPrecision = Literal["tf32", "split", "ieee"]
 PRECISION_NAMES: dict[ForwardPrecision, str] = {"tf32": "TF32", "split": SPLIT, "ieee": "float32"}
@@ -33,15 +34,9 @@ class Stepper:
         _check_trainable(network, self.weights)
         self.forward_precision: ForwardPrecision = "tf32" if images.is_cuda else "ieee"
         self.optimizer: Adam | Muon
-        self._in_batches = recipe.batch is not None and recipe.batch < len(images)
-        own_batch = self._in_batches or recipe.shift > 0  # one that changes from step to step
-        self._batch = images[: recipe.batch].clone() if own_batch else images
-        self._given = self._batch.clone() if recipe.input_noise else self._batch  # what the network is given
-        self._dropout = [m for m in network.modules() if isinstance(m, nn.Dropout) and m.p > 0]
+        self.drawn = StepImages(images, recipe)
+        self._dropout = Dropout(network, recipe.seed, images.device)
         self._use_cuda_graph = use_cuda_graph and images.is_cuda and not self._dropout
-        self._set_dropout(on=False)
-        self.generator = torch.Generator(images.device).manual_seed(recipe.seed)
-        self.order = torch.empty(0, dtype=torch.int64, device=images.device)  # images still to come in this epoch
         self._log_loss = torch.zeros((), dtype=torch.float64, device=images.device)
         self.steps = 0
         self.horizon = recipe.average_steps or 1  # that the weights are averaged over
@@ -72,11 +67,11 @@ class Stepper:
         self._log_loss.zero_()
         taken = 0
         while taken < steps and not (taken and halt()):
-            self._draw_images()
+            self.drawn.draw()
             if self._use_cuda_graph:
                 self.capture().replay()
             else:
-                with self._drawing_dropout(self.steps + taken):
+                with self._dropout.drawing(self.steps + taken):
                     self._step()
             taken += 1
         self.steps += taken
@@ -137,7 +132,7 @@ class Stepper:
 
     def _step(self) -> None:
         with self._forward_pass():
-            loss = (self.network(self._given) - self._batch).square().mean()
+            loss = (self.network(self.drawn.given) - self.drawn.wanted).square().mean()
         backward: Precision = "tf32" if self.images.is_cuda else "ieee"
         with float32_precision(backward):  # gradients tolerate TF32; the lowest loss depends on the forward pass
             self._set_gradients(loss)
@@ -186,45 +181,6 @@ class Stepper:
                         tensor.copy_(optimizer_state[name])
                     else:  # made by these steps; an optimizer's state begins as zeros
                         tensor.zero_()
-
-    def _draw_images(self) -> None:
-        """Make the images of the next step: those of the batch, shifted and mirrored, and with noise as input."""
-        recipe = self.recipe
-        if self._in_batches:
-            self._draw_batch()
-        if recipe.shift:
-            images = self._batch if self._in_batches else self.images
-            self._batch.copy_(shifted(images, recipe.shift, self.generator))
-        if recipe.input_noise:
-            noise = torch.empty_like(self._batch).normal_(generator=self.generator)
-            self._given.copy_(self._batch + recipe.input_noise * noise)
-
-    @contextmanager
-    def _drawing_dropout(self, step: int) -> Iterator[None]:
-        """Let dropout draw by the number of the step: a resumed run draws the same, and nobody else's draws change."""
-        if not self._dropout:
-            yield
-            return
-        devices = [self.images.device] if self.images.is_cuda else []
-        with torch.random.fork_rng(devices):
-            torch.manual_seed(self.recipe.seed + 1_000_003 * (step + 1))
-            self._set_dropout(on=True)
-            try:
-                yield
-            finally:
-                self._set_dropout(on=False)
-
-    def _set_dropout(self, *, on: bool) -> None:
-        for module in self._dropout:
-            module.train(on)
-
-    def _draw_batch(self) -> None:
-        """Take the next images of a shuffled pass over the set."""
-        size = len(self._batch)
-        if len(self.order) < size:
-            self.order = torch.randperm(len(self.images), generator=self.generator, device=self.images.device)
-        self._batch.copy_(self.images[self.order[:size]])
-        self.order = self.order[size:]
 
 
 def _check_trainable(network: nn.Module, weights: list[Tensor]) -> None:

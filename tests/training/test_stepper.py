@@ -189,47 +189,6 @@ def test_nothing_to_train() -> None:
         Stepper(spare_alone, images, Recipe()).run(1)
 
 
-@pytest.mark.parametrize(
-    "recipe", [Recipe(input_noise=0.1), Recipe(shift=1), Recipe(shift=1, input_noise=0.1, batch=5)]
-)
-def test_noise_and_shifts_are_new_at_every_step_and_the_measured_images_stay(recipe: Recipe) -> None:
-    given: list[Tensor] = []
-    made, images = stepper(recipe), small_images().pixels
-    made.network.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0].clone()))
-    made.run(2)
-    assert not torch.equal(given[0], given[1])
-    assert torch.equal(made.images, images)
-    assert made.measure(averaged=False) == pytest.approx(loss_of(made.network, small_images()), rel=1e-6)
-
-
-def test_the_target_of_a_noisy_image_is_the_image() -> None:
-    made, x = stepper(Recipe(input_noise=0.5)), small_images().pixels
-    before = vector(made.network)
-    loss = made.run(1)
-    again = Stepper(small_network(), x, Recipe(input_noise=0.5))
-    again._draw_images()
-    nn.utils.vector_to_parameters(before, again.network.parameters())
-    with torch.no_grad():
-        assert loss == pytest.approx(float((again.network(again._given) - x).square().mean()), rel=1e-5)
-    noise = (again._given - x).flatten()
-    assert float(noise.std()) == pytest.approx(0.5, rel=0.1)
-
-
-def test_dropout_is_drawn_anew_at_every_step_and_not_while_measuring() -> None:
-    x = small_images().pixels
-    both = [Stepper(small_network(dropout=0.5), x, Recipe()) for _ in range(2)]
-    before = torch.get_rng_state()
-    both[0].run(4)
-    for _ in range(4):  # in other windows, as after a pause
-        both[1].run(1)
-    assert torch.equal(vector(both[0].network), vector(both[1].network))
-    assert torch.equal(torch.get_rng_state(), before)
-    assert both[0].measure(averaged=False) == both[0].measure(averaged=False)
-    other = Stepper(small_network(dropout=0.5), x, Recipe(seed=7))
-    other.run(4)
-    assert not torch.equal(vector(other.network), vector(both[0].network))
-
-
 def test_without_an_average_the_weights_are_their_own() -> None:
     made = stepper(Recipe(average_steps=None))
     made.run(3)
