@@ -56,18 +56,17 @@ def _cycles_problem(cycles: Any, errors: list[Any]) -> str:
     """Say what is wrong with the cycles: a few rows, not a column."""
     if cycles is None:
         return ""
-    if not _are_rows(cycles, len(CYCLE)):
+    if not isinstance(cycles, list) or not all(map(_is_cycle, cycles)):
         return "its cycles are not what they should be"
-    columns = [list(column) for column in zip(*cycles, strict=True)]
-    if not all(kind.holds(column) for kind, column in zip(CYCLE, columns, strict=False)):
-        return "its cycles are not what they should be"
-    if columns and max(columns[0]) >= len(errors):
+    if any(position >= len(errors) for position, *_ in cycles):
         return "it has cycles of images that it does not have"
     return ""
 
 
-def _are_rows(rows: Any, length: int) -> bool:
-    return isinstance(rows, list) and all(isinstance(row, list) and len(row) == length for row in rows)
+def _is_cycle(row: Any) -> bool:
+    if not isinstance(row, list) or len(row) != len(CYCLE):
+        return False
+    return all(kind.holds([value]) for kind, value in zip(CYCLE, row, strict=True))
 
 
 def _column_problem(name: str, column: Any, errors: Any) -> str:
