@@ -79,6 +79,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "canaries": {"duplicates", "errors", "images", "locks", "records", "sources"},
     "report": {"counting", "errors", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "extraction", "report"},
+    "callbacks": {"auditing", "degradation", "devices", "distributed", "errors", "images", "lazy_names", "methods"}
+    | {"models", "scoring"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},
     "distributed": {"errors", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},
@@ -231,7 +233,7 @@ def test_the_reader_of_imports_reads_them() -> None:
 
 
 HEAVY = ["PIL", "scipy", "skimage", "pandas", "matplotlib", "typer", "rich", "jinja2", "safetensors", "pooch", "tqdm"]
-HEAVY += ["onnx", "onnxruntime", "ray", "diffusers", "pyarrow", "requests", "pydantic"]
+HEAVY += ["onnx", "onnxruntime", "ray", "diffusers", "pyarrow", "requests", "pydantic", "lightning"]
 
 
 def run(code: str) -> str:

@@ -130,7 +130,7 @@ class Stored(torch.nn.Module):
 
     def __init__(self, pixels: torch.Tensor) -> None:
         super().__init__()
-        self.register_buffer("pixels", pixels.flatten(1))
+        self.pixels = torch.nn.Buffer(pixels.flatten(1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         distances = (x.flatten(1)[:, None] - self.pixels).square().sum(2)
