@@ -269,8 +269,7 @@ def draw(records: Sequence[Record], drawing: Path) -> None:
     """
     from matplotlib import pyplot as plt
 
-    style = {"svg.hashsalt": "recollect", "font.size": 11, "svg.fonttype": "none", "font.family": "sans-serif"}
-    with plt.rc_context(style):
+    with plt.rc_context({"svg.hashsalt": "recollect", "font.size": 11, "svg.fonttype": "none"}):
         figure, axes = plt.subplots(2, 1, figsize=(4.7, 7.6), sharex=True, layout="constrained")
         for axis, mask, erased in zip(axes, (EASY, HARDEST), ("25% erased", "50% erased"), strict=True):
             draw_mask(axis, trainings(records), mask)
