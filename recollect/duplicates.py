@@ -24,7 +24,8 @@ _TRIES = 16  # candidates of an image that are compared one by one, in one block
 _ROUNDING = 1e-5  # of a product of factors, in float32
 _SHIFT = 4  # pixels by which a copy may be shifted, but no more than an eighth of the image
 _MOVED_SHARE = 0.1  # of an image's variance between it and a moved copy, at most: night skies are alike in some move
-_DIRECTIONS = 16  # moved copies are first compared along the directions in which images differ most
+_DIRECTIONS = 16  # moved copies are first compared along the directions in which images differ most ...
+_MORE_DIRECTIONS, _SMALL_SET = 64, 2000  # ... along more of them in small sets, where full comparisons cost more
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,15 @@ class _View:
 
     @property
     def pixels(self) -> Tensor:
-        whole = self.images.pixels
-        return (whole.flip(3) if self.mirrored else whole)[:, :, self.rows, self.columns]
+        return self._part_of(self.images.pixels)
+
+    def pixels_at(self, positions: Tensor) -> Tensor:
+        return self._part_of(self.images.pixels_at(positions))
+
+    def _part_of(self, whole: Tensor) -> Tensor:
+        if self.mirrored:
+            whole = whole.flip(3)
+        return whole[:, :, self.rows, self.columns]
 
     def __len__(self) -> int:
         return len(self.images)
@@ -150,7 +158,8 @@ def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near:
     down, right = _margin(height), _margin(width)
     middle = _View(train, slice(down, height - down), slice(right, width - right))
     averages = _averages(middle)
-    centre, directions = _principal_directions(averages)
+    count = _MORE_DIRECTIONS if max(len(train), len(left)) <= _SMALL_SET else _DIRECTIONS
+    centre, directions = _principal_directions(averages, count)
     targets = (averages - centre) @ directions
     order = targets[:, 0].argsort()  # neighbours in this order are alike, so that most blocks need not be compared
     variances = dict(zip(middle.ids, middle.pixels.flatten(1).var(1, correction=0).tolist(), strict=True))
@@ -188,8 +197,12 @@ def _moves(height: int, width: int) -> list[tuple[bool, int, int]]:
 
 
 def _move(mirrored: bool, dy: int, dx: int) -> str:
-    shifted = f"shifted by {dy}, {dx} pixels" if dy or dx else ""
-    return " and ".join(part for part in ("mirrored" if mirrored else "", shifted) if part)
+    parts = []
+    if mirrored:
+        parts.append("mirrored")
+    if dy or dx:
+        parts.append(f"shifted by {dy}, {dx} pixels")
+    return " and ".join(parts)
 
 
 def _averages_of_parts(images: Images, centre: Tensor, directions: Tensor) -> Tensor:
@@ -231,12 +244,12 @@ def _without(images: Images, ids: set[str]) -> Images | None:
     return images[stay] if stay else None
 
 
-def _principal_directions(averages: Tensor) -> tuple[Tensor, Tensor]:
+def _principal_directions(averages: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the mean and the directions of largest variance; along them distances only become smaller."""
     centre = averages.mean(0)
     around = (averages - centre).double()
     _, directions = torch.linalg.eigh(around.T @ around)  # from the smallest variance to the largest
-    return centre, directions[:, -_DIRECTIONS:].flip(1).to(averages.dtype)
+    return centre, directions[:, -count:].flip(1).to(averages.dtype)
 
 
 def _averages(images: _Pixels) -> Tensor:
@@ -271,7 +284,8 @@ def _closest(
     twin = torch.full((len(images),), -1)
     left_factor, right_factor = _factors(averages, other_averages)
     for top in range(0, len(images), _ROWS):
-        for left in range(0, min(top + _ROWS, len(others)) if earlier else len(others), _COLUMNS):
+        end = min(top + _ROWS, len(others)) if earlier else len(others)
+        for left in range(0, end, _COLUMNS):
             if _apart(averages[top : top + _ROWS], other_averages[left : left + _COLUMNS]) > near + _ROUNDING:
                 continue
             distance = left_factor[top : top + _ROWS] @ right_factor[left : left + _COLUMNS].T
@@ -312,7 +326,9 @@ def _compare(
     if not len(rows):
         return
     rows = rows[_try(images, others, distance[rows], rows + top, left, limit, best, twin)]
-    for few in rows.split(_PAIRS) if len(rows) else ():
+    if not len(rows):
+        return
+    for few in rows.split(_PAIRS):
         full = _distances(images, few + top, others, left, distance.shape[1])
         full.masked_fill_(distance[few] > limit, torch.inf)
         _try(images, others, full, few + top, left, limit, best, twin)
@@ -348,17 +364,17 @@ def _try(
 
 def _distances(images: _Pixels, rows: Tensor, others: _Pixels, left: int, count: int) -> Tensor:
     """Return the MSE of each of the rows to `count` others from `left` on, but for the rounding of float32."""
-    mine = _scaled(images[rows.numpy()])
+    mine = _scaled(images.pixels_at(rows))
     parts = []
     for start in range(left, left + count, _PAIRS):
-        one, other = _factors(mine, _scaled(others[start : min(start + _PAIRS, left + count)]))
+        one, other = _factors(mine, _scaled(others.pixels_at(torch.arange(start, min(start + _PAIRS, left + count)))))
         parts.append(one @ other.T)
     return torch.cat(parts, dim=1)
 
 
-def _scaled(images: _Pixels) -> Tensor:
+def _scaled(pixels: Tensor) -> Tensor:
     """Return all values, N x values, scaled so that squared distances are means over the values."""
-    values = images.pixels.cpu().flatten(1)
+    values = pixels.flatten(1)
     return values / values.shape[1] ** 0.5
 
 
@@ -366,6 +382,6 @@ def _mse(images: _Pixels, first: Tensor, others: _Pixels, second: Tensor) -> Ten
     parts = []
     for start in range(0, len(first), _PAIRS):
         here = slice(start, start + _PAIRS)
-        difference = images[first[here].numpy()].pixels.cpu() - others[second[here].numpy()].pixels.cpu()
+        difference = images.pixels_at(first[here]) - others.pixels_at(second[here])
         parts.append(difference.square().flatten(1).mean(1, dtype=torch.float64))
     return torch.cat(parts)

@@ -24,7 +24,7 @@ class Finding:
     control: Rate | None
     best: list[str]  # the strongest single method, and those that recover as many
     best_train: Rate
-    exactly: int  # training images that any attack recovers almost exactly
+    exactly: Mapping[str, Rate]  # by set: the images that any attack recovers almost exactly
     returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
 
     def facts(self) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Finding:
     @property
     def beside(self) -> str:
         """Say what is counted, and which attacks are the strongest."""
-        exactly = "" if self.threshold == EXACT else f" Almost exactly ({EXACT}): {self.exactly} of {self.train.total}."
+        exactly = "" if self.threshold == EXACT else f" {self._exactly}"
         under = f"under any of {self.masks} masks" if self.masks > 1 else "under one mask"
         if len(self.methods) == 1:
             return f"Counted: images recovered by {self.methods[0]} {under}, {self.threshold}.{exactly}"
@@ -50,6 +50,11 @@ class Finding:
             f"Counted: images recovered by any of {len(self.methods)} attacks ({', '.join(self.methods)}) {under}, "
             f"{self.threshold}. {self._strongest}{exactly}"
         )
+
+    @property
+    def _exactly(self) -> str:
+        unseen = f", and {_of(self.exactly['control'])} unseen images" if "control" in self.exactly else ""
+        return f"Almost exactly ({EXACT}): {_of(self.exactly['train'])}{unseen}."
 
     @property
     def _strongest(self) -> str:
@@ -69,7 +74,7 @@ def find(statistics: Statistics, threshold: Threshold) -> Finding:
         threshold, methods, len(statistics.masks), rates["train"], rates.get("control"),
         best=[statistics.main_method, *tied],
         best_train=best,
-        exactly=statistics.any_attack("train").rate(EXACT.mse).count,
+        exactly={name: statistics.any_attack(name).rate(EXACT.mse) for name in statistics.sets},
         returned={name: statistics.returned(name, threshold.mse) for name in statistics.sets},
     )  # fmt: skip
 

@@ -70,7 +70,8 @@ def weights_hash(f: Any) -> str:
         digest.update(repr(f.how).encode())
     weights = f.state_dict() if isinstance(f, nn.Module) else {}
     for name, value in weights.items():
-        digest.update(name.encode() + (_bytes(value) if isinstance(value, Tensor) else repr(value).encode()))
+        digest.update(name.encode())
+        digest.update(_bytes(value) if isinstance(value, Tensor) else repr(value).encode())
     if isinstance(f, Network):
         digest.update(repr(f.settings).encode())  # equal weights under another activation are another network
     return digest.hexdigest()[:16]

@@ -22,6 +22,7 @@ from recollect.distributed.jobs import Budget
 from recollect.records import SET_LABELS
 
 TUNING_SHARE = 0.15  # of the work of the cells, where settings are searched for
+PASSES_A_SAMPLE = 200  # of an autoencoder that is iterated; a diffusion model takes fewer
 ATTRACTOR_PASSES = 500  # for each image examined
 TIMED = 64  # images of a pass that is timed
 TIMED_PASSES = 3  # the fastest counts: other programs delay single ones
@@ -41,9 +42,11 @@ class Workload:
     @classmethod
     def of(cls, request: AuditRequest, inputs: Inputs) -> Workload:
         cells = float(sum(passes_of_cells(inputs.damaged_sets, inputs.methods)))
+        tuning = 0.0 if are_built(inputs.methods) else TUNING_SHARE * cells
         return cls({
-            "tuning": 0.0 if are_built(inputs.methods) else TUNING_SHARE * cells,
+            "tuning": tuning,
             "cells": cells,
+            "generated": float(request.samples * PASSES_A_SAMPLE),
             "stability": float(_passes_again(inputs)),
             "attractors": float(request.attractors * ATTRACTOR_PASSES),
         })  # fmt: skip

@@ -170,7 +170,8 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="Diffusion models only: the noise level at which the model is attacked, for images in [-1, 1]: a "
-            "number, or auto to search for it together with gamma. Default: auto.",
+            "number; annealed, which falls along the steps of ADMM; or auto to search for it together with gamma. "
+            "Default: auto.",
         ),
     ] = None,
     noise_std: Annotated[
@@ -181,6 +182,13 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK, min=0, metavar="N",
             help="Also examine whether the first N training images are attractors (slow).",
+        ),
+    ] = 0,
+    samples: Annotated[
+        int,
+        typer.Option(
+            rich_help_panel=_ATTACK, min=0, metavar="N",
+            help="Also generate N images and count the training images among them, as recollect extract does.",
         ),
     ] = 0,
     prior: Annotated[
@@ -252,23 +260,26 @@ def audit_command(
         "output_range": output_range, "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch,
         "flat": flat, "layout": layout,
     }  # fmt: skip
+    limit = None if fail_above is None else read_rate_limit(fail_above)
+    where = "cpu" if on else device  # workers open the model themselves, on devices of their own
     request = AuditRequest(
         model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma),
-        start=start, noise_level=read_number("noise-level", noise_level), noise_std=noise_std, attractors=attractors,
-        prior=prior, out=out, pictures=pictures, chunk=chunk, seed=seed, title=printable(model),
+        start=start, noise_level=read_number("noise-level", noise_level, "annealed"), noise_std=noise_std,
+        attractors=attractors, samples=samples, prior=prior, out=out, pictures=pictures, chunk=chunk, seed=seed,
+        title=printable(model),
         command=printable(shlex.join(["recollect", *sys.argv[1:]])),
-        model_options={**options, "device": "cpu" if on else device},
-        fail_above=None if fail_above is None else read_rate_limit(fail_above), threshold=threshold,
-        max_seconds=max_seconds, plan=plan_of(ctx),
+        model_options={**options, "device": where}, fail_above=limit, threshold=threshold, max_seconds=max_seconds,
+        plan=plan_of(ctx),
     )  # fmt: skip
     check_gate_options(ctx, fail_above)
+    announce = None if as_json or on else say
     with (
         output_on_stderr(),
         shown_progress(quiet=as_json) as progress,
         open_measurer(on, model, options, device, worker_cpus, worker_gpus) as measurer,
     ):
         try:
-            result = run_audit(request, progress, measurer, announce=None if as_json or on else say)
+            result = run_audit(request, progress, measurer, announce=announce)
         except OutOfTime as over:
             say(f"recollect: {over} Finished cells are kept, and the same command resumes the audit.")
             raise typer.Exit(NOT_FINISHED) from None
@@ -352,11 +363,11 @@ def read_rate_limit(text: str) -> float:
     return share
 
 
-def read_number(name: str, text: str | None) -> float | str | None:
-    """Read a number or auto."""
-    if text is None or text == "auto":
+def read_number(name: str, text: str | None, *words: str) -> float | str | None:
+    """Read a number, auto or another of these words."""
+    if text is None or text in ("auto", *words):
         return text
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"--{name} takes a number or auto, not {text!r}.") from None
+        raise InputError(f"--{name} takes {', '.join(('a number', *words))} or auto, not {text!r}.") from None

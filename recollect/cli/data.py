@@ -39,8 +39,10 @@ def list_sources(cache: Cache = None) -> None:
         echo(f"{'':14} for example: {source.example}")
         if source.archives:
             size = sum(archive.megabytes for archive in source.archives)
-            fetched = is_fetched(source.name, cache)
-            echo(f"{'':14} {'downloaded' if fetched else f'recollect data fetch {source.name}  ({size} MB)'}")
+            state = f"recollect data fetch {source.name}  ({size} MB)"
+            if is_fetched(source.name, cache):
+                state = "downloaded"
+            echo(f"{'':14} {state}")
     echo(f"\nDownloads are kept in {cache_folder(cache)} (change it with --cache or RECOLLECT_DATA).")
 
 
@@ -69,7 +71,8 @@ def fetch_sets(
             paths = fetch(name, cache=cache, mirror=mirror, progress=progress)
         for path in paths:
             echo(f"{name}: {path}")
-        echo(f"Use it as {name if cache is None else f'{name}:{cache}'}")
+        address = name if cache is None else f"{name}:{cache}"
+        echo(f"Use it as {address}")
 
 
 @app.command("show")
@@ -77,8 +80,11 @@ def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) ->
     """Load a set of images and print how many it has, their size, the first ids and the content hash."""
     images = _load(spec)
     channels, height, width = images.shape
+    first = [*images.ids[:4]]
+    if len(images) > 4:
+        first.append("...")
     echo(f"{images.name}\n{counted(len(images), 'image')} of {width}x{height}, {counted(channels, 'channel')}")
-    echo(f"ids     {', '.join(images.ids[:4])}{', ...' if len(images) > 4 else ''}")
+    echo(f"ids     {', '.join(first)}")
     echo(f"sha256  {images.hash}")
 
 

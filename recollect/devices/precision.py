@@ -117,7 +117,9 @@ def check_dtype(f: Any, x: Tensor) -> None:
     if not callable(f):
         raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
     network = module_of(f)
-    for weights in network.parameters() if network is not None else ():
+    if network is None:
+        return
+    for weights in network.parameters():
         if weights.is_floating_point() and weights.dtype != x.dtype:
             raise InputError(
                 f"The autoencoder's weights are {weights.dtype} and the images {x.dtype}; convert one of them, "

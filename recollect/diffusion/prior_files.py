@@ -34,6 +34,8 @@ def _check_scheduler(file: Path) -> None:
 
 
 def _check_sides(folder: Path, sizes: Any) -> None:
-    for size in sizes if isinstance(sizes, list) else [sizes]:
+    if not isinstance(sizes, list):
+        sizes = [sizes]
+    for size in sizes:
         if isinstance(size, int | float):
             PRIOR_SIDE.check(int(size), f"The diffusion prior in {folder} takes images of {size:,} pixels a side.")

@@ -58,14 +58,13 @@ class Extraction:
     def by_start(self) -> dict[str, dict[str, int]]:
         """For each kind of start: the samples, those that are copies approximately, and of how many images."""
         kinds, copied = np.array(self.starts), self.nearest.mse < APPROXIMATE
-        return {
-            kind: {
-                "samples": int((kinds == kind).sum()),
-                "copies": int(copied[kinds == kind].sum()),
-                "distinct": len(np.unique(self.nearest.by_pixels[copied & (kinds == kind)])),
-            }
-            for kind in dict.fromkeys(self.starts)
-        }
+        counts = {}
+        for kind in dict.fromkeys(self.starts):
+            of_kind = kinds == kind
+            copies = of_kind & copied
+            distinct = np.unique(self.nearest.by_pixels[copies])
+            counts[kind] = {"samples": int(of_kind.sum()), "copies": int(copies.sum()), "distinct": len(distinct)}
+        return counts
 
     def __str__(self) -> str:
         distinct, total = self.distinct, len(self.ids)

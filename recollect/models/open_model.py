@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.precision import check_device
+from recollect.diffusion import Denoiser, DenoiserAt
 from recollect.errors import InputError
-from recollect.models.adapt import Adapted, read_adaptation
+from recollect.models.adapt import Adaptation, Adapted, read_adaptation
 from recollect.models.batch_sizes import BatchSizes
 from recollect.models.formats import ModelReference, find_format
 from recollect.models.formats.base import known_suffixes
@@ -69,7 +70,13 @@ def open_model(
         adaptation = replace(adaptation, batch=getattr(model, "batch_sizes", BatchSizes()))  # that a file itself states
     if not isinstance(model, nn.Module):
         return Adapted(model, adaptation, device)
-    return model if adaptation.plain else Adapted(model, adaptation)
+    return model if adaptation.plain and not _may_be_doubted(model, adaptation) else Adapted(model, adaptation)
+
+
+def _may_be_doubted(model: nn.Module, adaptation: Adaptation) -> bool:
+    """Return whether the check of the range has to know what was stated; recollect's own models take [0, 1]."""
+    own = isinstance(model, Denoiser | DenoiserAt) or getattr(model, "takes_pixels", False)
+    return bool(adaptation.stated) and not own
 
 
 def with_own_range(options: Mapping[str, Any], model: Any) -> dict[str, Any]:
