@@ -54,7 +54,7 @@ def test_weights_may_lie_in_a_bin_file_beside_other_parts_in_safetensors(
 
 
 def test_what_is_not_there_is_told(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"There is no folder .*nowhere with a diffusion model in it"):
+    with pytest.raises(InputError, match=r"There is no folder .*nowhere with a model in it"):
         open_denoiser(tmp_path / "nowhere")
     with pytest.raises(InputError, match="There is no folder my-prior with"):
         open_denoiser("my-prior")
