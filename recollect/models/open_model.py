@@ -58,7 +58,7 @@ def open_model(
     flat: it takes and returns vectors, one an image.
     layout: "nhwc" for a model whose channels come last, as Keras and TensorFlow have them; by default "nchw".
     """
-    options = {
+    options: dict[str, Any] = {
         "input_range": input_range, "output_range": output_range, "mean": mean, "std": std, "output": output,
         "channels": channels, "batch": batch, "flat": flat, "layout": layout,
     }  # fmt: skip
