@@ -1,4 +1,4 @@
-"""The committed records of the paper's experiments: thousands of files, read once for all tests of a process."""
+"""The committed records of the paper's experiments, read once for all tests of a process."""
 
 from functools import cache
 

@@ -10,6 +10,7 @@ import typer
 
 from recollect.cli.listings import SOURCE, ListingCommand
 from recollect.cli.printing import echo, plain_warnings
+from recollect.counting import counted
 from recollect.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ def list_sources(cache: Cache = None) -> None:
         echo(f"{'':14} for example: {source.example}")
         if source.archives:
             size = sum(archive.megabytes for archive in source.archives)
-            fetched = is_fetched(source.name, cache)
-            echo(f"{'':14} {'downloaded' if fetched else f'recollect data fetch {source.name}  ({size} MB)'}")
+            state = f"recollect data fetch {source.name}  ({size} MB)"
+            if is_fetched(source.name, cache):
+                state = "downloaded"
+            echo(f"{'':14} {state}")
     echo(f"\nDownloads are kept in {cache_folder(cache)} (change it with --cache or RECOLLECT_DATA).")
 
 
@@ -68,7 +71,8 @@ def fetch_sets(
             paths = fetch(name, cache=cache, mirror=mirror, progress=progress)
         for path in paths:
             echo(f"{name}: {path}")
-        echo(f"Use it as {name if cache is None else f'{name}:{cache}'}")
+        address = name if cache is None else f"{name}:{cache}"
+        echo(f"Use it as {address}")
 
 
 @app.command("show")
@@ -76,8 +80,11 @@ def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) ->
     """Load a set of images and print how many it has, their size, the first ids and the content hash."""
     images = _load(spec)
     channels, height, width = images.shape
-    echo(f"{images.name}\n{len(images)} images of {width}x{height}, {channels} channel{'s'[: channels - 1]}")
-    echo(f"ids     {', '.join(images.ids[:4])}{', ...' if len(images) > 4 else ''}")
+    first = [*images.ids[:4]]
+    if len(images) > 4:
+        first.append("...")
+    echo(f"{images.name}\n{counted(len(images), 'image')} of {width}x{height}, {counted(channels, 'channel')}")
+    echo(f"ids     {', '.join(first)}")
     echo(f"sha256  {images.hash}")
 
 
@@ -100,7 +107,7 @@ def split_set(
         made = split(train, control, progress=_progress(bar, "reading"))
     duplicates = find_duplicates(made.train, made.control)
     for part, images in (("train", made.train), ("control", made.control)):
-        echo(f"{part:8} {len(images)} images  sha256 {images.hash[:12]}  {images.name}")
+        echo(f"{part:8} {counted(len(images), 'image')}  sha256 {images.hash[:12]}  {images.name}")
     echo(str(duplicates))
     for pair in (*duplicates.across, *duplicates.inside)[:10]:
         echo(f"  {pair}")

@@ -57,7 +57,7 @@ def near_pixels(x: Tensor, y: Tensor) -> Tensor:
 
 
 def evidently_erased(errors: Tensor, y: Tensor) -> Tensor:
-    """Say which pixels have the common colour of y, in images where every other pixel is explained: N x 1 x H x W."""
+    """Say which pixels have a common colour of y, in images where every other pixel is explained: N x 1 x H x W."""
     common = of_common_colour(y)
     explained = (common | (errors < EXPLAINED)).flatten(1).all(1).view(-1, 1, 1, 1)
     return common & explained & _any_pixel(~common)
@@ -92,7 +92,7 @@ def between_two_kinds(values: Tensor) -> Tensor:
 
 
 def odd_ones_kept(y: Tensor) -> AnyFill:
-    """Start by taking pixels of y's most common colour for erased, and stay with that; else, half of all pixels."""
+    """Start by taking pixels of common colours of y for erased, and stay with that; else, half of all pixels."""
     common = of_common_colour(y)
     evident = _any_pixel(common)
     start = AnyFill.keeping(torch.where(evident, ~common, half_kept(y).keep[:, :1]), y)
@@ -110,12 +110,12 @@ def smooth_ones_kept(y: Tensor) -> AnyFill:
 
 
 def of_common_colour(y: Tensor) -> Tensor:
-    """Say which pixels have the most common colour of their image, where it is common: N x 1 x H x W."""
+    """Say which pixels have a colour that is common in their image: N x 1 x H x W."""
     bits = y.float().flatten(2).view(torch.int32).long()
     colours = torch.stack([bits[:, c] * weight for c, weight in enumerate(_channel_multipliers(y.shape[1]))]).sum(0)
-    common = colours == colours.mode(1).values[:, None]
-    evident = common.float().mean(1, keepdim=True) > COMMON
-    return (common & evident).view_as(y[:, :1])
+    ordered = colours.sort(1).values
+    counts = torch.searchsorted(ordered, colours, right=True) - torch.searchsorted(ordered, colours)
+    return (counts > COMMON * colours.shape[1]).view_as(y[:, :1])
 
 
 def _any_pixel(pixels: Tensor) -> Tensor:

@@ -54,7 +54,8 @@ class Answer(PerImage):
 
     recovery: Recovery
     misfit: Tensor  # the lower, the better a fixed point of the model explains y
-    explained: Tensor  # nothing better is to be expected
+    explained: Tensor  # searches are not expected to find anything better
+    evident: Tensor  # every pixel of y is accounted for
 
     def with_better(self, positions: Tensor, other: Answer, at_rest: float = 0.0) -> Answer:
         """Take the other answers to the images at `positions` where they fit better; the work on both is counted.
@@ -96,6 +97,7 @@ class Refined(Method):
     headline_rank: ClassVar[int] = 3
     colour: ClassVar[str | None] = "orange"
     order: ClassVar[int] = 2
+    version: ClassVar[int] = 2  # 1 took the member of a cycle at which blind noticed it
 
     def __post_init__(self) -> None:
         Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
@@ -116,6 +118,7 @@ class Refined(Method):
         self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
         blind = Blind(self.gamma, self.steps, self.limit, self.start).recover(f, y, truth, trace, None)
+        blind = replace(blind, cycle=None)  # of the answer that is chosen in the end, nothing is known of cycles
         budget = BUDGET_FACTOR * blind.steps
         best = self._judge(f, y, blind)
         if not self.paste:
@@ -161,8 +164,11 @@ class Refined(Method):
         return best
 
     def _iterated(self, f: Runtime, y: Tensor, best: Answer, budget: Tensor) -> tuple[Answer, Tensor]:
-        """Iterate for images that are not explained, almost to rest; the steps come on top of the budget."""
-        left = torch.nonzero(~best.explained)[:, 0]
+        """Iterate for images whose mask is not evident, almost to rest; the steps come on top of the budget.
+
+        Images that are alike agree with y at many pixels, so an image that is explained may still be another one.
+        """
+        left = torch.nonzero(~best.evident)[:, 0]
         if not len(left):
             return best, budget
         other = Iterate(tolerance=NEGLIGIBLE).recover(f, y[left], None, None, None)
@@ -170,10 +176,11 @@ class Refined(Method):
         return best.with_better(left, self._judge(f, y[left], other)), budget.index_add(0, left, other.steps)
 
     def _without_noise(
-        self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, budget: Tensor, places: Tensor | None = None
+        self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, budget: Tensor, positions: Tensor | None = None
     ) -> Answer:
         """Let the model settle answers that follow a noisy y, before they are compared with fixed points."""
-        positions = torch.arange(len(y), device=y.device) if places is None else places
+        if positions is None:
+            positions = torch.arange(len(y), device=y.device)
         remaining = (budget - best.recovery.steps)[positions] - 2 * PASSES_TO_JUDGE
         limits = _multiple_of_checks(remaining.clamp(max=DENOISING_STEPS))
         left = torch.nonzero(limits > 0)[:, 0]
@@ -227,7 +234,7 @@ class Refined(Method):
         outcome = Judged.join(judged).to(y.device)
         misfit = outcome.misfit.where(recovery.stop != Stop.DIVERGED, torch.inf)
         answer = replace(recovery, degradation=outcome.degradation, steps=recovery.steps + PASSES_TO_JUDGE)
-        return Answer(answer, misfit, outcome.explained)
+        return Answer(answer, misfit, outcome.explained, outcome.evident)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +244,7 @@ class Judged(PerImage):
     degradation: Degradation
     misfit: Tensor
     explained: Tensor
+    evident: Tensor
 
 
 def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
@@ -248,7 +256,7 @@ def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judge
     evident = evidently_erased(errors, y).flatten(1).any(1) & (moved < EXPLAINED)
     by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).float().flatten(1).mean(1)
     at_rest = (by_model >= ENOUGH) & (moved < NEGLIGIBLE)
-    return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest)
+    return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest, evident)
 
 
 def _multiple_of_checks(limits: Tensor) -> Tensor:

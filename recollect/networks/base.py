@@ -38,6 +38,7 @@ class Network(nn.Module):
     name: ClassVar[str] = ""  # on the command line
     summary: ClassVar[str] = ""  # one line for help
     order: ClassVar[int] = 100  # position in help
+    takes_pixels: ClassVar[bool] = True  # values in [0, 1], with no need to state it
     settings: dict[str, Any]
 
     @classmethod

@@ -31,8 +31,8 @@ NETWORK, SCHEDULE = "unet/config.json", "scheduler/scheduler_config.json"
         (NETWORK, {"_class_name": "UNet2DConditionModel"}, "is a UNet2DConditionModel, which needs a prompt"),
         (NETWORK, {"_class_name": "VQModel"}, "is a VQModel, not a UNet2DModel"),
         (NETWORK, {"time_embedding_type": "fourier"}, "random Fourier features"),
-        (NETWORK, {"num_class_embeds": 10}, "wants a class for each image: state one with label=0 to 9"),
-        (NETWORK, {"class_embed_type": "timestep"}, "wants a class for each image"),
+        (NETWORK, {"num_class_embeds": 10}, r"is class-conditional: give a class with label \(--label\), 0 to 9"),
+        (NETWORK, {"class_embed_type": "timestep"}, "is class-conditional"),
         (NETWORK, {"class_embed_type": "identity"}, "conditioned on a vector"),
         (NETWORK, {"sample_size": None}, "does not say the size of its images"),
         (NETWORK, {"sample_size": "large"}, "the size of its images is no size"),
@@ -80,5 +80,5 @@ def test_a_pipeline_of_images_opens_and_runs_no_code_of_its_folder(tmp_path: Pat
 def test_settings_that_are_no_settings_are_refused(tmp_path: Path, file: str) -> None:
     folder = write_index(write_folder(tmp_path, diffusers.DDPMScheduler(1000)))
     (folder / file).write_text("[1, 2]")
-    with pytest.raises(InputError, match="holds no settings of a diffusion model"):
+    with pytest.raises(InputError, match="does not describe a model"):
         open_denoiser(folder)

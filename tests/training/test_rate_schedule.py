@@ -1,6 +1,5 @@
 """The learning rate schedule."""
 
-import json
 import math
 import statistics
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.paper.store import Store
 from recollect.training import Recipe
 from recollect.training.loop import TrainingLoop
 from recollect.training.monitor import Limits, Point
@@ -143,7 +143,7 @@ def test_a_rate_is_annealed_for_a_limit_also_if_steps_are_slow() -> None:
 
 def test_a_run_is_annealed_and_restarts() -> None:
     recipe = Recipe(rate=1e-4, anneal_steps=100, solve_below=None)
-    options = {"max_steps": 10**6, "max_seconds": 2, "seconds_per_pass": 1e-3, "stop": after_calls(4)}
+    options: dict[str, Any] = {"max_steps": 10**6, "max_seconds": 2, "seconds_per_pass": 1e-3, "stop": after_calls(4)}
     done = train(until=1e-12, milestones=(), recipe=recipe, **options)
     rates = [p.rate for p in done.history]
     assert rates[:2] == [1e-4, 5e-5]
@@ -151,12 +151,8 @@ def test_a_run_is_annealed_and_restarts() -> None:
     assert messages(done, "it restarts, and is annealed over 200 steps")
 
 
-TRAININGS = (Path(__file__).parents[2] / "results/paper/full/trainings").glob("*.json")
-ANNEALED = [
-    path
-    for path in sorted(TRAININGS)
-    if (facts := json.loads(path.read_text()))["recipe"]["anneal_steps"] and facts["milestones"]
-]
+TRAININGS = Store(Path(__file__).parents[2] / "results/paper/full").trainings()
+ANNEALED = [facts for facts in TRAININGS if facts["recipe"]["anneal_steps"] and facts["milestones"]]
 
 
 def estimates(facts: dict[str, Any]) -> Iterator[tuple[float, float | None]]:
@@ -174,10 +170,9 @@ def estimates(facts: dict[str, Any]) -> Iterator[tuple[float, float | None]]:
                 )
 
 
-@pytest.mark.parametrize("path", ANNEALED, ids=lambda path: path.stem)
-def test_the_time_left_is_that_of_recorded_runs(path: Path) -> None:
+@pytest.mark.parametrize("facts", ANNEALED, ids=lambda facts: facts["training"])
+def test_the_time_left_is_that_of_recorded_runs(facts: dict[str, Any]) -> None:
     """Half of the estimates within a factor of 1.6, all but a few within 2.5."""
-    facts = json.loads(path.read_text())
     factors = [
         math.inf if said is None else max(truth / max(said, 1e-9), said / truth) for truth, said in estimates(facts)
     ]
