@@ -17,6 +17,7 @@ PACKAGE = Path(recollect.__file__).parent
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
 LEAVES |= {"interruption", "lazy_names", "names", "pil_images", "version", "visible"}
+LEAVES |= {"arrangement", "decoding", "image_files", "image_forms", "user_code"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
@@ -37,9 +38,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "devices": {"errors"},
     "per_image": {"devices"},
     "seeding": {"devices"},
-    "images": {"errors", "pil_images"},
+    "images": {"arrangement", "errors", "image_forms"},
     "lazy_names": set(),
     "pil_images": {"errors"},
+    "decoding": {"errors", "limits", "pil_images"},
+    "image_files": {"decoding", "errors", "limits"},
+    "arrangement": {"errors"},
+    "image_forms": {"arrangement", "errors", "image_files", "pil_images"},
+    "user_code": {"errors"},
     "nearest": {"images"},
     "duplicates": {"errors", "images", "sources"},
     "palette": set(),
@@ -63,14 +69,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"accelerate", "degradation", "devices", "errors", "per_image", "recovery"},
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},
-    "models": {"archives", "checkpoints", "devices", "diffusion", "errors", "images", "limits", "pickles", "registry"},
-    "sources": {"archives", "errors", "images", "lazy_names", "limits", "names", "pickles", "pil_images", "registry"},
+    "models": {"archives", "checkpoints", "devices", "diffusion", "errors", "images", "limits", "pickles", "registry"}
+    | {"user_code"},
+    "sources": {"archives", "arrangement", "decoding", "errors", "image_files", "image_forms", "images", "lazy_names"}
+    | {"limits", "names", "pickles", "pil_images", "records", "registry", "user_code"},
     "checkpoints": {"archives", "devices", "errors", "networks", "records"},
     "training": CHANGES_WEIGHTS,
     "diffusion": {"archives", "checkpoints", "devices", "errors", "images", "interruption", "limits"}
     | {"locks", "names", "records", "scoring", "seeding"},
     "extraction": {"devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
-    "canaries": {"duplicates", "errors", "images", "locks", "records", "sources"},
+    "canaries": {"decoding", "duplicates", "errors", "images", "locks", "records", "sources"},
     "report": {"errors", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "report"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},

@@ -12,7 +12,7 @@ import numpy as np
 from recollect.degradation import Degradation, Erasure, Filled, degradation, fill_erased
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.sources import load
+from recollect.sources import control_of, load
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,9 @@ class DamagedSet:
 
 
 def load_sets(train: Any, control: Any) -> dict[str, Images]:
-    """Load training and, where given, control images; both must have the same size."""
+    """Load training and, where given or named by `train` too, control images; both must have the same size."""
+    if control is None and isinstance(train, (str, Path)):
+        control = control_of(train)
     sets = {"train": _images(train, "train")}
     if control is not None:
         sets["control"] = _images(control, "control")

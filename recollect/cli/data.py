@@ -75,8 +75,7 @@ def fetch_sets(
 def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) -> None:
     """Load a set of images and print how many it has, their size, the first ids and the content hash."""
     images = _load(spec)
-    channels, height, width = images.shape
-    echo(f"{images.name}\n{len(images)} images of {width}x{height}, {channels} channel{'s'[: channels - 1]}")
+    echo(f"{images.name}\n{len(images)} {described(images)}")
     echo(f"ids     {', '.join(images.ids[:4])}{', ...' if len(images) > 4 else ''}")
     echo(f"sha256  {images.hash}")
 
@@ -87,7 +86,12 @@ def split_set(
     control: Annotated[
         str | None, typer.Argument(help="The control set. Default: TRAIN with part=control.", metavar="CONTROL")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the record (ids and content hashes) to this file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the record (ids and content hashes) to this .json file, which recollect audit --train takes."
+        ),
+    ] = None,
 ) -> None:
     """Make a train and a control set, look for duplicates, and write a record that reproduces both."""
     from rich.progress import MofNCompleteColumn
@@ -107,6 +111,15 @@ def split_set(
     if out is not None:
         _write(out, {**made.record(), "duplicates": duplicates.record()})
         echo(f"Record written to {out}")
+
+
+def described(images: Images) -> str:
+    """Say what a set holds and of which size."""
+    if images.kind == "rows":
+        return f"rows of {images.shape[0]} columns"
+    channels, *sides = images.shape
+    size = "x".join(map(str, reversed(sides))) if images.kind == "images" else f"{sides[0]} values"
+    return f"{images.kind} of {size}, {channels} channel{'s'[: channels - 1]}"
 
 
 def _load(spec: str) -> Images:

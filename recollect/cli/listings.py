@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from recollect.errors import InputError
 
-SOURCE = "A set of images: SOURCE[:PATH][?count=N&per-class=N&seed=N&size=N&part=train|control]."
+SOURCE = "A set of images: SOURCE[:PATH][?count=N&per-class=N&seed=N&size=N&resize=N&grey=1&part=train|control]."
 
 
 def methods() -> str:

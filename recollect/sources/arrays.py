@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from recollect.archives import check_safetensors, open_zip
+from recollect.arrangement import arrange
 from recollect.errors import InputError
 from recollect.limits import IMAGES
 from recollect.sources.address import Address
@@ -21,7 +22,7 @@ def list_images(path: Path, address: Address) -> Catalogue:
     """List the images of one array; ids are their positions in it."""
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
-    values = _with_channels(_load(path, address.parameters.get("key")), path)
+    values = _arranged(_load(path, address.parameters.get("key")), path, address.parameters.get("as"))
     IMAGES.check(len(values), f"{path} holds {len(values):,} images.")
     ids = [str(position) for position in range(len(values))]
     return Catalogue(ids, lambda positions, progress: _read(values, path, positions, progress))
@@ -83,24 +84,17 @@ def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
     return key
 
 
-def _with_channels(values: np.ndarray, path: Path) -> np.ndarray:
-    """Return N x C x H x W or N x H x W x C; grey images without a channel axis are given one."""
-    if values.ndim == 3 and values.shape[0] not in (1, 3) and values.shape[2] not in (1, 3):
-        return values[:, None]
-    if values.ndim != 4 or 0 in values.shape:
-        raise InputError(
-            f"{path} holds an array of shape {tuple(values.shape)}; expected images as N x C x H x W, "
-            "N x H x W x C, or N x H x W for grey ones."
-        )
-    return values
+def _arranged(values: np.ndarray, path: Path, kind: str | None) -> np.ndarray:
+    try:
+        return arrange(values, kind)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _read(values: np.ndarray, path: Path, positions: np.ndarray, progress: Progress) -> np.ndarray:
     if values.dtype != np.uint8 and values.dtype.kind != "f":
         raise _wrong_kind(path, values.dtype)
     chosen = np.asarray(values[positions])
-    if chosen.shape[1] not in (1, 3) and chosen.shape[3] in (1, 3):
-        chosen = np.moveaxis(chosen, -1, 1)
     progress(len(positions), len(positions))
     if chosen.dtype != np.uint8:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
@@ -121,6 +115,6 @@ SOURCE = Source(
     open=list_images,
     path="a .npy, .npz or .safetensors file",
     suffixes=SUFFIXES,
-    parameters=("key",),
+    parameters=("key", "as"),
     order=60,
 )
