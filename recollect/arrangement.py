@@ -8,6 +8,8 @@ from recollect.errors import InputError
 
 KINDS = ("images", "signals", "rows")
 CHANNELS = (1, 3)  # of an image: grey or colour
+EXPECTED = "expected N x C x H x W, N x H x W x C or N x H x W (images), N x C x L (signals) or N x d (rows)"
+_DIMENSIONS = {"images": (3, 4), "signals": (2, 3), "rows": (2,)}  # with and without a dimension of channels
 
 
 def arrange(array: np.ndarray, kind: str | None = None) -> np.ndarray:
@@ -21,16 +23,11 @@ def arrange(array: np.ndarray, kind: str | None = None) -> np.ndarray:
     if 0 in array.shape:
         raise InputError(f"There are no images here: shape {array.shape} is empty.")
     kind = kind or kind_of(array.shape, eight_bit=array.dtype == np.uint8)
-    if kind == "rows" and array.ndim == 2:
-        return array
-    if kind == "signals" and array.ndim in (2, 3):
-        return array if array.ndim == 3 else array[:, None]
-    if kind == "images" and array.ndim in (3, 4):
-        return _channels_first(array if array.ndim == 4 else array[:, None])
-    raise InputError(f"An array of shape {array.shape} does not hold {kind}; {EXPECTED}.")
-
-
-EXPECTED = "expected N x C x H x W, N x H x W x C or N x H x W (images), N x C x L (signals) or N x d (rows)"
+    if array.ndim not in _DIMENSIONS[kind]:
+        raise InputError(f"An array of shape {array.shape} does not hold {kind}; {EXPECTED}.")
+    if kind != "rows" and array.ndim == min(_DIMENSIONS[kind]):
+        array = array[:, None]  # the only channel
+    return _channels_first(array) if kind == "images" else array
 
 
 def looks_like_one_image(shape: tuple[int, ...]) -> bool:

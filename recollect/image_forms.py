@@ -121,7 +121,7 @@ def _of_files(items: Sequence[str | Path]) -> Held:
 
 def _stacked(singles: Sequence[np.ndarray | Tensor]) -> Tensor:
     if all(isinstance(single, np.ndarray) for single in singles):
-        return _of_array(np.stack(singles))  # type: ignore[arg-type]
+        return _of_array(np.stack(singles))
     return _arranged(torch.stack([torch.as_tensor(single) for single in singles]))
 
 
@@ -129,16 +129,18 @@ def _picked(item: Any, position: int) -> Any:
     """Take the image out of an item: of (image, label) the first, of a dict the one that holds an image."""
     if isinstance(item, (tuple, list)) and len(item) > 0 and not np.isscalar(item[0]):
         return _picked(item[0], position)
-    if not isinstance(item, Mapping):
-        return item
+    return _of_dict(item, position) if isinstance(item, Mapping) else item
+
+
+def _of_dict(item: Mapping[Any, Any], position: int) -> Any:
     images = {name: value for name, value in item.items() if _is_image(value)}
-    likely = [name for name in IMAGE_KEYS if name in images] or list(images)
-    if not likely or (len(likely) > 1 and likely[0] not in IMAGE_KEYS):
+    for name in IMAGE_KEYS:
+        if name in images:
+            return images[name]
+    if len(images) != 1:
         named = ", ".join(map(str, item)) or "none"
-        raise InputError(
-            f"Item {position} is a dict with the keys {named}; call the image 'image', or give images alone."
-        )
-    return images[likely[0]]
+        raise InputError(f"Item {position} is a dict with the keys {named}; call the image 'image'.")
+    return next(iter(images.values()))
 
 
 def _is_image(value: Any) -> bool:

@@ -79,6 +79,14 @@ class Images:
         return tuple(self._stored.shape[1:])
 
     @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width; signals and rows, which have none, are refused."""
+        if len(self.shape) != 3:
+            raise InputError(f"This takes images, C x H x W; {self.name} holds {self.kind}.")
+        channels, height, width = self.shape
+        return channels, height, width
+
+    @property
     def kind(self) -> str:
         """What these are: images, signals or rows."""
         return {3: "images", 2: "signals", 1: "rows"}[len(self.shape)]

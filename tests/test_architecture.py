@@ -61,7 +61,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "names": set(),
     "record_schema": {"errors"},
     "records": {"errors", "limits", "locks", "record_schema", "scoring", "version"},
-    "degradation": {"devices", "errors", "images", "per_image", "pil_images", "registry", "seeding"},
+    "degradation": {"devices", "errors", "image_values", "images", "per_image", "pil_images", "registry", "seeding"},
     "recovery": {"degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
     "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}

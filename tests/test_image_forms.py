@@ -95,14 +95,14 @@ def test_a_loader_is_its_dataset_whatever_its_order_and_batches() -> None:
     pixels = torch.rand(7, 3, 8, 8)
     labelled = TensorDataset(pixels, torch.arange(7))
     for options in ({"shuffle": True}, {"batch_size": 3, "drop_last": True}, {"batch_size": None}):
-        assert torch.equal(Images.of(DataLoader(labelled, **options)).pixels, pixels)  # type: ignore[arg-type]
+        assert torch.equal(Images.of(DataLoader(labelled, **options)).pixels, pixels)
 
 
 def test_a_loader_of_a_part_is_that_part() -> None:
     pixels, part = torch.rand(7, 3, 8, 8), [5, 1, 4]
     sampler = SubsetRandomSampler(part)
     for options in ({"sampler": sampler}, {"batch_sampler": Batches(sampler, 2, False)}):
-        images = Images.of(DataLoader(TensorDataset(pixels), **options))  # type: ignore[arg-type]
+        images = Images.of(DataLoader(TensorDataset(pixels), **options))
         assert torch.equal(images.pixels, pixels[[1, 4, 5]])
         assert images.ids == ("1", "4", "5")
 

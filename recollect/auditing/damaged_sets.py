@@ -81,9 +81,9 @@ def leave_out(damaged: Sequence[DamagedSet], set_name: str, ids: Sequence[str]) 
 def _under_mask(
     set_name: str, images: Images, name: str, mask: Any, fills: Sequence[str], seed: int
 ) -> Iterator[DamagedSet]:
-    truth = degradation(mask, images.shape, count=len(images), seed=seed)
+    truth = degradation(mask, images.shape, count=len(images), seed=seed, columns=images.columns)
     try:
-        truth.expand(images[:1].pixels.expand(len(images), -1, -1, -1))
+        truth.expand(images[:1].pixels.expand(len(images), *images.shape))
     except InputError as error:
         raise InputError(f"Mask {name!r} does not fit the {set_name} images: {error}") from None
     if not isinstance(truth, Erasure):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from recollect.auditing.checks import Check
 from recollect.auditing.headline import percent_range
-from recollect.auditing.statistics import OVERALL, Statistics
+from recollect.auditing.statistics import OVERALL
 from recollect.auditing.thresholds import NAMED, Threshold
 from recollect.records import ANY_MASK, SET_LABELS
 from recollect.scoring import Excess, Rate
@@ -121,7 +121,7 @@ def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
     finding, threshold = audit.finding, audit.finding.threshold
     masks = f"any of {finding.masks} masks" if finding.masks > 1 else "one mask"
     yield f"Recovered under {masks} ({threshold}), with 95% intervals"
-    table = _table("method", audit.sets)
+    table = _table("method", audit.sets, kind=audit.kind)
     if len(finding.methods) > 1:
         both = [rate for rate in (finding.train, finding.control) if rate]
         table.add_row("any attack", *map(_counted, both), style="bold")
@@ -133,27 +133,27 @@ def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
     yield ""
 
 
-def _by_mask(statistics: Statistics, threshold: Threshold) -> Iterator[RenderableType]:
+def _by_mask(audit: Audit, threshold: Threshold) -> Iterator[RenderableType]:
     """List the rates of the strongest attack for each mask, with the excess over unseen images."""
-    method, masks = statistics.main_method, statistics.masks
-    more = ["excess"] if statistics.has_control else []
+    method, masks = audit.main_method, audit.masks
+    more = ["excess"] if audit.has_control else []
     yield f"{method}, {threshold}, in percent with 95% intervals"
-    table = _table("mask", statistics.sets, more)
+    table = _table("mask", audit.sets, more, kind=audit.kind)
     for mask in [*masks, *(OVERALL if len(masks) > 1 else ())]:
-        rates = [_percent(statistics.rate(s, mask, method, threshold.mse)) for s in statistics.sets]
-        excess = statistics.excess(method, threshold.mse, mask)
+        rates = [_percent(audit.rate(s, mask, method, threshold.mse)) for s in audit.sets]
+        excess = audit.excess(method, threshold.mse, mask)
         table.add_row(mask, *rates, *([_signed(excess)] if excess else []))
     yield table
     yield ""
 
 
-def _table(first: str, sets: Sequence[str], more: Sequence[str] = ()) -> Table:
+def _table(first: str, sets: Sequence[str], more: Sequence[str] = (), kind: str = "images") -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column(first, overflow="fold")
-    for name in [*(f"{SET_LABELS[name]} images" for name in sets), *more]:
+    for name in [*(f"{SET_LABELS[name]} {kind}" for name in sets), *more]:
         table.add_column(name, no_wrap=True)
     return table
 

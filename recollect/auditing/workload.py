@@ -86,7 +86,7 @@ def workload_sentence(inputs: Inputs, work: Workload) -> str:
     methods = " and ".join(_counted(count, kind) for kind, count in kinds.items() if count)
     images = " and ".join(f"{len(images)} {SET_LABELS[name]}" for name, images in inputs.scored.items())
     return (
-        f"{methods} under {_counted(masks, 'mask')}, on {images} images: up to "
+        f"{methods} under {_counted(masks, 'mask')}, on {images} {inputs.sets['train'].kind}: up to "
         f"{_duration(estimate_seconds(inputs, work))}, often much less."
     )
 

@@ -119,12 +119,12 @@ class Denoiser(nn.Module):
             )
         return float(sigma)
 
-    def check_shape(self, channels: int, height: int, width: int) -> None:
+    def check_shape(self, *shape: int) -> None:
         """Refuse images of another size than the model's."""
-        if (channels, height, width) != self.shape:
-            own = "x".join(map(str, self.shape))
+        if shape != self.shape:
+            own, given = ("x".join(map(str, one)) for one in (self.shape, shape))
             raise InputError(
-                f"The denoiser {self.name} takes images of {own}; these are {channels}x{height}x{width}. Load them in "
+                f"The denoiser {self.name} takes images of {own}; these are {given}. Load them in "
                 f"its size, for example with ?size={self.shape[1]}."
             )
 

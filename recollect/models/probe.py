@@ -82,7 +82,8 @@ def _what_works(model: Any, pixels: Tensor) -> str:
     """Say the first change of one option under which the model runs."""
     if len(pixels) > 1 and _runs(model, Adaptation(), pixels[:1]):
         return f"it takes one image at a time: set {option('batch', 1)}."
-    others = [("channels", 4 - pixels.shape[1]), ("flat", True)]
+    others: list[tuple[str, int]] = [("channels", 4 - pixels.shape[1]), ("flat", True)] if pixels.ndim == 4 else []
+    others += [("flat", True)] if pixels.ndim == 3 else []
     for name, value in others:
         if _runs(model, Adaptation(**{name: value}), pixels[:1]):  # type: ignore[arg-type]
             return f"set {option(name, value)}, with which it runs."

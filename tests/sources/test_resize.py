@@ -53,7 +53,7 @@ def test_nothing_is_enlarged(values: Values) -> None:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_resizing_is_pillows_for_each_plane_and_may_enlarge(dtype: type, values: Values) -> None:
-    images = values(2, 3, 6, 9).astype(dtype)
+    images: np.ndarray = values(2, 3, 6, 9).astype(dtype)
     large = resized(images, 20, 5)
     assert (large.shape, large.dtype) == ((2, 3, 5, 20), dtype)
     expected = Image.fromarray(images[1, 2]).resize((20, 5), Image.Resampling.BILINEAR)
