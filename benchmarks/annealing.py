@@ -36,7 +36,7 @@ class Average:
         torch._foreach_lerp_(self.values, list(weights), 1 / min(self.reach or as_the_trainer, steps))
 
 
-def follow(stepper: Stepper, annealing: Annealing, averages: Sequence[Average], looks: int) -> Iterator[list[float]]:
+def follow(stepper: Stepper, annealing: Annealing, averages: Sequence[Average], rows: int) -> Iterator[list[float]]:
     """Train while the rate is annealed; yield the step, the rate, the loss of a step and those of the averages."""
     assert annealing.length
     total = int(annealing.length * BEYOND)
@@ -46,7 +46,7 @@ def follow(stepper: Stepper, annealing: Annealing, averages: Sequence[Average], 
         reach = average_horizon(stepper.recipe.average_steps, steps, annealing.steps_left(steps, 0.0, Limits()))
         for average in averages:
             average.add(stepper.weights, reach, steps)
-        if steps % max(1, annealing.length // looks) == 0 or steps == total:
+        if steps % max(1, annealing.length // rows) == 0 or steps == total:
             yield [steps, stepper.rate, loss, *(_loss(stepper, average) for average in averages)]
 
 
@@ -67,7 +67,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--straight", action="store_true", help="along a line, not along a cosine")
     parser.add_argument("--power", type=float, default=1.0, help="of that line or cosine")
     parser.add_argument("--average", type=int, nargs="+", default=[10, 25, 100, 400], help="steps")
-    parser.add_argument("--looks", type=int, default=20)
+    parser.add_argument("--rows", type=int, default=20, help="that are printed")
     parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args(arguments)
 
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     averages = [Average(stepper.weights, reach) for reach in (*given.average, None)]
     print("".join(f"{name:>15}" for name in ("steps", "rate", "a step's", *(a.name for a in averages))))
     annealing = Annealing(given.steps, shape="linear" if given.straight else "cosine", power=given.power)
-    for steps, *values in follow(stepper, annealing, averages, given.looks):
+    for steps, *values in follow(stepper, annealing, averages, given.rows):
         print(f"{steps:15}" + "".join(f"{value:15.2e}" for value in values), flush=True)
 
 

@@ -1,9 +1,9 @@
 """What canaries find: a network that memorizes, and networks that DP-SGD trains with an accounted epsilon.
 
-    python benchmarks/canaries.py --out results/canaries.json
+    python benchmarks/canaries.py --max-seconds 1200 --out results/canaries.json
     python benchmarks/canaries.py --tables results/canaries.json
 
-The first network is a small one like that of recollect demo: fully connected, fitted to photographs and canaries. The
+The first network is that of recollect demo: fully connected, fitted to photographs and canaries. The
 others are trained by opacus with DP-SGD, each with canaries, coins and noise of its own. For these the bound on epsilon
 must hardly ever be above the accounted epsilon.
 """
@@ -76,10 +76,10 @@ def run(options: argparse.Namespace) -> None:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=8, help="of the photographs for the first network")
+    parser.add_argument("--size", type=int, default=32, help="of the photographs for the first network")
     parser.add_argument("--count", type=int, default=60, help="canaries of the first network")
     parser.add_argument("--layers", type=int, default=6, help="of the first network")
-    parser.add_argument("--width", type=int, default=128, help="of the first network")
+    parser.add_argument("--width", type=int, default=512, help="of the first network")
     parser.add_argument("--loss", type=float, default=1e-7, help="at which the first network is fitted")
     parser.add_argument("--max-seconds", type=float, default=300, help="of the fit")
     parser.add_argument("--small-count", type=int, default=180, help="canaries of each network of DP-SGD")

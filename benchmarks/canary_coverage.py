@@ -34,7 +34,7 @@ Errors = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]  # of coin
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A way to leak coins, with the epsilon that it has for one copy."""
+    """A mechanism that leaks coins, with the epsilon that it has for one copy."""
 
     name: str
     epsilon: float

@@ -8,7 +8,7 @@
 FOLDER holds train.npy and unseen.npy: bytes, N x 3 x 32 x 32. Each part trains one U-Net on so many images and writes
 one record. Trainings have three lengths: a ninth, a third and the whole. Each length has the recipe's own schedule, so
 a short training is not a long one that was interrupted. Subsets are nested: the same training images are attacked in
-all of them. 1000b has other images, other first weights and other draws. A part that is on record is skipped.
+all of them. 1000b has other images, other first weights and other draws. A part whose results are saved is skipped.
 
 --budget is for the whole command. The speed of the network is measured first, and training gets the time that the
 attacks leave. Layers compute in bfloat16, in training and in attacks. The part 1000 also times steps and repeats

@@ -1,8 +1,8 @@
 """The kernels that recovery uses for layers beside PyTorch's: how exact, how fast, and what they recover.
 
-    python benchmarks/layer_kernels.py --data DATA --out products.json     # on a GPU, about two minutes
-    python benchmarks/layer_kernels.py --cpu --checkpoint demo/training/loss-1e-08.safetensors --out products-cpu.json
-    python benchmarks/layer_kernels.py --tables products.json
+    python benchmarks/layer_kernels.py --data DATA --out layer-kernels.json     # on a GPU, about two minutes
+    python benchmarks/layer_kernels.py --cpu --checkpoint CHECKPOINT --out layer-kernels-cpu.json  # of the demo
+    python benchmarks/layer_kernels.py --tables layer-kernels.json
 
 The networks are those of `benchmarks/recovery.py`: FC-10 on 600 images and the U-Net on 50, fitted anew, or on a CPU
 the demo's. Errors are against the same network in float64; times are of one application, on a GPU captured where that

@@ -2,10 +2,10 @@
 
     recollect audit demo/training/loss-1e-08.safetensors --train 'photos?count=40&size=32' \
         --fill zero,constant,noise,images --out fills
-    python benchmarks/methods_figure.py fills docs/figures/methods.svg --keep results/fills
+    python benchmarks/methods_figure.py fills docs/figures/methods.svg --keep results/fills.jsonl
 
-Everything comes from the records of an audit; --keep packs them, so that the figure can be drawn again from
-results/fills.
+Everything comes from the records of an audit; --keep packs them into one file, from which the figure can be drawn
+again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from reporting import table as markdown
 
 from recollect.methods import METHODS
 from recollect.paper.render.draw import method_styles
-from recollect.records import Record, read_records, write_record
+from recollect.record_lines import LINES, read_records_of, record_line, write_lines
+from recollect.records import Record, read_records
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,17 +31,17 @@ Rates = dict[tuple[str, str, str], float]  # by mask, fill and method
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("audit", type=Path, help="the folder of an audit, or of packed records of one")
+    parser.add_argument("audit", type=Path, help="the folder of an audit, or the packed records of one")
     parser.add_argument("drawing", type=Path, help="the SVG to write")
-    parser.add_argument("--keep", type=Path, help="pack the records into this folder")
+    parser.add_argument("--keep", type=Path, help="pack the records into this file")
     options = parser.parse_args(arguments)
-    records = read_records(options.audit / "cells")
+    records = read_records_of(options.audit) if options.audit.suffix == LINES else read_records(options.audit / "cells")
     if not records:
-        parser.error(f"there are no records in {options.audit / 'cells'}")
+        parser.error(f"there are no records in {options.audit}")
     draw(records, options.drawing)
     print(table(records))
-    for record in records if options.keep else ():
-        write_record(options.keep / "cells", record.compact(), packed=True)
+    if options.keep:
+        write_lines(options.keep, [record_line(record.compact()) for record in records])
 
 
 def accurate_rates(records: Iterable[Record]) -> Rates:

@@ -90,7 +90,7 @@ def with_those_on_record(path: Path | None, results: dict[str, Any]) -> dict[str
 
 
 def contenders(prior: Denoiser | None, options: argparse.Namespace) -> dict[str, Callable[[Observation], Tensor]]:
-    methods = [DDNM(prior, clip=options.clip, **way) for way in options.ways] if prior else []
+    methods = [DDNM(prior, clip=options.clip, **settings) for settings in options.settings] if prior else []
     named: dict[str, Any] = {named_by_settings(method): method for method in methods}
     named |= {"biharmonic": Biharmonic()} if "biharmonic" in options.methods else {}
     return {name: restorer(method) for name, method in named.items()}
@@ -136,7 +136,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", default=["ddnm", "biharmonic"], choices=["ddnm", "biharmonic"])
     parser.add_argument("--masks", default=",".join(PAPER_MASKS))
     parser.add_argument(
-        "--ways", nargs="+", type=way, default=[{}, STRONGEST], metavar="STEPS,ETA,SPACING,DRAWS",
+        "--settings", nargs="+", type=ddnm_settings, default=[{}, STRONGEST], metavar="STEPS,ETA,SPACING,DRAWS",
         help="of DDNM; by default the paper's and an audit's",
     )  # fmt: skip
     parser.add_argument("--clip", action="store_true", help="clip the clean estimate at every step")
@@ -150,7 +150,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def way(text: str) -> dict[str, Any]:
+def ddnm_settings(text: str) -> dict[str, Any]:
     """Settings of DDNM, as argparse reads them."""
     steps, eta, spacing, draws = text.split(",")
     return {"steps": int(steps), "eta": float(eta), "spacing": spacing, "draws": int(draws)}

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
-from recollect.records import Record, read_records
+from recollect.paper.store import Store
+from recollect.records import Record
 
 Pair = tuple[Record, Record]
 
 
 def main(folder: str) -> None:
-    records = read_records(Path(folder) / "cells")
+    records = Store(folder).records()
     for name in dict.fromkeys(str(record.cell["set"]) for record in records):
         of_set = [record for record in records if record.cell["set"] == name]
         print(f"{name}: {summary(pair_up(of_set, 'blind', 'refined'))}")

@@ -2,7 +2,9 @@
 
     python benchmarks/refined_on_fills.py --set reported --data DATA --cache CACHE --json results/refined-on-fills.json
 
-DATA holds cifar10.npy and svhn.npy, 32 x 32 pixels. Each network is trained and measured in a process of its own.
+DATA holds cifar10.npy and svhn.npy, 32 x 32 pixels: 1,000 and 499 images for what is recorded, drawn by
+`load("cifar10:FOLDER?count=1000&seed=42")` and `load("svhn:FOLDER?count=499&seed=42")`. Each network is trained and
+measured in a process of its own.
 Networks and finished parts are kept in CACHE: the same call continues, and parts that are there are not measured again.
 Settings of refined and of the search for gamma may be changed by what `--set validation` shows, never by the other set.
 Costs are applications of the autoencoder to an image. refined may take three times blind's and iterate's once.
@@ -30,7 +32,7 @@ from reporting import check_writable, input_errors_end_it
 from torch import Tensor, nn
 
 from recollect import Blind, Images, Iterate, KnownMask, Recovery, Score, Stop
-from recollect.auditing.tuning import Setting, Tuning, masks_to_tune_on, search_space, set_apart, try_method
+from recollect.auditing.tuning import Setting, Tuning, masks_to_tune_on, search, search_space, set_apart, try_method
 from recollect.degradation import Observation, Start
 from recollect.methods import Method, Refined
 from recollect.methods.refined import BUDGET_FACTOR
@@ -251,11 +253,14 @@ def measure_gammas(work: Work, network: nn.Module, train: Images) -> None:
 
 
 def tuned(work: Work, network: nn.Module, few: Images) -> list[dict[str, Any]]:
-    """Try every setting that an audit with --gamma auto tries, on all masks and fills at once."""
+    """Search as an audit with --gamma auto does, on all fills at once."""
     space = search_space(network, "auto", None, 0.0)
-    damaged = damaged_for_gammas(work, few, tuple(masks_to_tune_on({name: name for name in masks_of(work)})))
     settings = space.settings[: 2 if work.options.small else None]
-    return [tried_with(network, damaged, space.attack(setting, paste=True)) for setting in settings]
+
+    def try_on(setting: Setting, masks: list[str]) -> dict[str, Any]:
+        return tried_with(network, damaged_for_gammas(work, few, tuple(masks)), space.attack(setting, paste=True))
+
+    return search(settings, try_on, *masks_to_tune_on({name: name for name in masks_of(work)}))
 
 
 def damaged_for_gammas(work: Work, images: Images, masks: tuple[str, ...]) -> Damaged:

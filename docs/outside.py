@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 PAGES |= {"NOTATION.md": "notation.md"}
-PICTURES = "results/**/figures/*.png"
+PICTURES = "results/**/figures/*.*"
 
 
 def on_files(files: Files, *, config: Any) -> Files:

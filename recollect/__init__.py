@@ -8,7 +8,7 @@ from recollect.lazy_names import lazy_names
 from recollect.version import __version__
 
 if TYPE_CHECKING:
-    from recollect.auditing import audit
+    from recollect.auditing import assert_not_memorized, audit
     from recollect.degradation import Degradation, Erasure, Observation, mask, observe
     from recollect.errors import InputError
     from recollect.images import Images
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "auditing": ["audit"],
+        "auditing": ["assert_not_memorized", "audit"],
         "degradation": ["Degradation", "Erasure", "Observation", "mask", "observe"],
         "errors": ["InputError"],
         "images": ["Images"],
@@ -60,6 +60,7 @@ __all__ = [
     "TiedTwoLayer",
     "UNet",
     "__version__",
+    "assert_not_memorized",
     "audit",
     "load",
     "mask",

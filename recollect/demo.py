@@ -49,14 +49,17 @@ class Demo:
 
 @dataclass(frozen=True)
 class DiffusionDemo:
-    """What the demo of a diffusion model trains on, for how long, and how it is attacked."""
+    """What the demo of a diffusion model trains on, for how long, and how it is attacked.
+
+    The training ends after a number of steps: after a given time a busy machine would have memorized nothing.
+    """
 
     train: str = TRAIN
     control: str = CONTROL
     width: int = 768
     blocks: int = 4
     batch: int = 128
-    max_seconds: float = 75.0
+    max_steps: int = 800
     masks: str = "block,half,dust"
     methods: str = "blind,known,iterate"
     seed: int = 42
@@ -66,7 +69,7 @@ class DiffusionDemo:
         settings = {"width": self.width, "blocks": self.blocks}
         recipe = DenoiserRecipe("residual", settings, batch=self.batch, seed=self.seed)
         return train_denoiser(
-            load(self.train), out, max_seconds=self.max_seconds, recipe=recipe, device="cpu", samples=16, report=report
+            load(self.train), out, max_steps=self.max_steps, recipe=recipe, device="cpu", samples=16, report=report
         )
 
     def audit_denoiser(self, denoiser: Denoiser, out: Path, progress: AuditProgress | None = None) -> Audit:

@@ -71,8 +71,10 @@ class _View:
     @property
     def pixels(self) -> Tensor:
         pixels = self.images.pixels
-        whole = pixels.view(len(pixels), *picture_shape(self.images.shape))
-        return (whole.flip(3) if self.mirrored else whole)[:, :, self.rows, self.columns]
+        pixels = pixels.view(len(pixels), *picture_shape(self.images.shape))
+        if self.mirrored:
+            pixels = pixels.flip(3)
+        return pixels[:, :, self.rows, self.columns]
 
     def __len__(self) -> int:
         return len(self.images)
@@ -200,8 +202,12 @@ def _moves(height: int, width: int) -> list[tuple[bool, int, int]]:
 
 
 def _move(mirrored: bool, dy: int, dx: int) -> str:
-    shifted = f"shifted by {dy}, {dx} pixels" if dy or dx else ""
-    return " and ".join(part for part in ("mirrored" if mirrored else "", shifted) if part)
+    parts = []
+    if mirrored:
+        parts.append("mirrored")
+    if dy or dx:
+        parts.append(f"shifted by {dy}, {dx} pixels")
+    return " and ".join(parts)
 
 
 def _averages_of_parts(images: Images, centre: Tensor, directions: Tensor) -> Tensor:
@@ -283,7 +289,8 @@ def _closest(
     twin = torch.full((len(images),), -1)
     left_factor, right_factor = _factors(averages, other_averages)
     for top in range(0, len(images), _ROWS):
-        for left in range(0, min(top + _ROWS, len(others)) if earlier else len(others), _COLUMNS):
+        end = min(top + _ROWS, len(others)) if earlier else len(others)
+        for left in range(0, end, _COLUMNS):
             if _apart(averages[top : top + _ROWS], other_averages[left : left + _COLUMNS]) > near + _ROUNDING:
                 continue
             distance = left_factor[top : top + _ROWS] @ right_factor[left : left + _COLUMNS].T
@@ -324,7 +331,9 @@ def _compare(
     if not len(rows):
         return
     rows = rows[_try(images, others, distance[rows], rows + top, left, limit, best, twin)]
-    for few in rows.split(_PAIRS) if len(rows) else ():
+    if not len(rows):
+        return
+    for few in rows.split(_PAIRS):
         full = _distances(images, few + top, others, left, distance.shape[1])
         full.masked_fill_(distance[few] > limit, torch.inf)
         _try(images, others, full, few + top, left, limit, best, twin)

@@ -1,13 +1,18 @@
 """The one exception for users, the one that a signal raises, other libraries' errors, and numbers."""
 
+import errno
 from numbers import Integral, Real
 from typing import Any
 
 from recollect.visible import visible
 
-RAISED_BY_MODEL = "The model raised this error."  # a note on errors of the audited model
+RAISED_BY_MODEL = "The model raised this error, given "  # a note on errors of the audited model begins so
 INTERRUPTION = "interrupted; finished work is kept, and the same command resumes it."
 LONGEST_REASON = 300  # characters of another library's message that are repeated
+_ALLOCATION_FAILED = (  # in messages of torch, CUDA's libraries and onnxruntime, whose errors have no kind of their own
+    "can't allocate memory", "not enough memory", "bad_alloc", "can't start new thread", "CUDA error: out of memory",
+    "_STATUS_ALLOC_FAILED", "Failed to allocate memory",
+)  # fmt: skip
 
 
 class InputError(ValueError):
@@ -36,6 +41,15 @@ def last_line(error: BaseException) -> str:
 
 def _lines(error: BaseException) -> list[str]:
     return str(error).strip().splitlines() or [type(error).__name__]
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Say whether memory could not be allocated; torch's own error is known by its name, so torch is not imported."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _ALLOCATION_FAILED)
 
 
 def is_number(value: Any) -> bool:

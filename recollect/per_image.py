@@ -49,7 +49,10 @@ class PerImage:
         """Write images at these positions."""
         for name, rows in self._rows().items():
             new = getattr(images, name)
-            rows.put(index, new) if isinstance(rows, PerImage) else rows.index_copy_(0, index, new)
+            if isinstance(rows, PerImage):
+                rows.put(index, new)
+            else:
+                rows.index_copy_(0, index, new)
 
     def record_stream(self, stream: torch.cuda.Stream) -> None:
         """Tell the allocator that another stream uses the memory of these images too."""
@@ -62,7 +65,13 @@ class PerImage:
 
     def _map_tensors(self, change: Callable[[Tensor], Tensor]) -> Self:
         """Those of fields that are PerImage themselves too."""
-        return self._map(lambda rows: rows._map_tensors(change) if isinstance(rows, PerImage) else change(rows))
+
+        def change_rows(rows: Tensor | PerImage) -> Tensor | PerImage:
+            if isinstance(rows, PerImage):
+                return rows._map_tensors(change)
+            return change(rows)
+
+        return self._map(change_rows)
 
     def _map(self, change: Callable[[Any], Any]) -> Self:
         return replace(self, **{name: change(rows) for name, rows in self._rows().items()})

@@ -34,7 +34,9 @@ COLUMNS: Mapping[str, Column] = {
     "ids": TEXT, "mse": ERROR, "rounds": WHOLE, "steps": WHOLE, "stop": TEXT, "mask_accuracy": SHARE,
     "mask_iou": SHARE, "nearest": Column({str, NULL}, optional=True),
     "nearest_index": Column({int, NULL}, optional=True), "nearest_mse": replace(ERROR, optional=True),
+    "mse_pasted": replace(ERROR, optional=True), "mse_unpasted": replace(ERROR, optional=True),
 }  # fmt: skip
+CYCLE = (WHOLE, WHOLE, ERROR, ERROR)  # position, rounds, lowest and highest error
 
 
 def problem_of(data: Mapping[str, Any]) -> str:
@@ -47,7 +49,21 @@ def problem_of(data: Mapping[str, Any]) -> str:
     if not isinstance(data["pictures_hash"], str | None):
         return "its pictures_hash is no text"
     problems = (_column_problem(name, data[name], data["mse"]) for name in COLUMNS)
-    return next(filter(None, problems), "")
+    return next(filter(None, problems), "") or _cycles_problem(data["cycles"], data["mse"])
+
+
+def _cycles_problem(cycles: Any, errors: list[Any]) -> str:
+    """Say what is wrong with the cycles: a few rows, not a column."""
+    if cycles is None:
+        return ""
+    if not isinstance(cycles, list) or not all(isinstance(row, list) and len(row) == len(CYCLE) for row in cycles):
+        return "its cycles are not what they should be"
+    columns = [list(column) for column in zip(*cycles, strict=True)]
+    if not all(kind.holds(column) for kind, column in zip(CYCLE, columns, strict=False)):
+        return "its cycles are not what they should be"
+    if columns and max(columns[0]) >= len(errors):
+        return "it has cycles of images that it does not have"
+    return ""
 
 
 def _column_problem(name: str, column: Any, errors: Any) -> str:

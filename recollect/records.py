@@ -37,11 +37,9 @@ ALL_MASKS, ANY_MASK = "all masks", "any mask"  # in place of a mask: every try c
 PER_IMAGE = (
     "ids", "mse", "rounds", "steps", "stop", "mask_accuracy", "mask_iou", "nearest", "nearest_index", "nearest_mse",
 )  # fmt: skip  # the columns of a record
-OF_AUDITS = (
-    "nearest",
-    "nearest_index",
-    "nearest_mse",
-)  # columns that only audits measure: other records leave them out
+# Parts that only audits measure, or only the paper's suite: other records leave them out.
+OF_AUDITS = ("nearest", "nearest_index", "nearest_mse")
+OF_SUITE = ("mse_pasted", "mse_unpasted", "cycles")
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
 
 
@@ -61,13 +59,27 @@ class Record:
     nearest: list[str | None] | None = None  # of an audit: the training image nearest to each estimate ...
     nearest_index: list[int | None] | None = None  # ... its position in the training set ...
     nearest_mse: list[float | None] | None = None  # ... and its error; None where an estimate is not finite
+    mse_pasted: list[float] | None = None  # of the paper's suite: with kept values of y put back by the final mask ...
+    mse_unpasted: list[float] | None = None  # ... and without, if the method itself puts them back
+    cycles: list[list[float]] | None = None  # for each image in a cycle: position, rounds, lowest and highest error
     seconds: float = 0.0
     provenance: Mapping[str, Any] = field(default_factory=dict)
     pictures_hash: str | None = field(default=None, compare=False)  # SHA-256 of the file of pictures beside it
 
     @property
     def score(self) -> Score:
-        return Score(torch.tensor([math.nan if m is None else m for m in self.mse], dtype=torch.float64))
+        return Score(torch.from_numpy(np.array(self.mse, dtype=np.float64)))  # null becomes nan
+
+    def with_paste(self, paste: bool | None) -> Record | None:
+        """Return the record with the errors that pasting gives, or leaving it; None if these were not measured.
+
+        Without a preference, and for a method that does so itself, the record stays as it is.
+        """
+        other = self.mse_pasted if paste else self.mse_unpasted
+        opposite = self.mse_unpasted if paste else self.mse_pasted
+        if paste is None or (other is None and opposite is not None):
+            return self
+        return None if other is None else replace(self, mse=other)
 
     @property
     def key(self) -> str:
@@ -79,9 +91,12 @@ class Record:
 
         Cut and not rounded: whether an error is below a threshold of up to four digits stays as it was.
         """
-        errors = [float(_FOUR_DIGITS.create_decimal(repr(m))) for m in self.mse]
-        accuracy, iou = _rounded(self.mask_accuracy, 3), _rounded(self.mask_iou, 2)
-        return replace(self, ids=[], mse=errors, mask_accuracy=accuracy, mask_iou=iou)
+        cycles = self.cycles and [[*cycle[:2], *_cut(cycle[2:])] for cycle in self.cycles]
+        return replace(
+            self, ids=[], mse=_cut(self.mse), mask_accuracy=_rounded(self.mask_accuracy, 3),
+            mask_iou=_rounded(self.mask_iou, 2), mse_pasted=self.mse_pasted and _cut(self.mse_pasted),
+            mse_unpasted=self.mse_unpasted and _cut(self.mse_unpasted), cycles=cycles,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -92,7 +107,7 @@ class CellFolder:
     packed: bool = False
 
     def path(self, key: str) -> Path:
-        return self.folder / f"{key}{PACKED if self.packed else '.json'}"
+        return record_path(self.folder, key, packed=self.packed)
 
     def has(self, key: str) -> bool:
         return self.path(key).exists()
@@ -126,31 +141,49 @@ def short_hash(settings: Any, digits: int = 10) -> str:
     return hashlib.sha256(identity.encode()).hexdigest()[:digits]
 
 
+def record_path(folder: str | Path, key: str, *, packed: bool) -> Path:
+    suffix = PACKED if packed else ".json"
+    return Path(folder) / f"{key}{suffix}"
+
+
 def write_record(folder: str | Path, record: Record, *, packed: bool = False) -> Path:
-    path = Path(folder) / f"{record.key}{PACKED if packed else '.json'}"
-    data = {name: value for name, value in asdict(record).items() if value is not None or name not in OF_AUDITS}
-    per_round = record.steps[0] // max(1, record.rounds[0]) if packed and record.rounds else 0
-    if per_round and record.steps == [per_round * rounds for rounds in record.rounds]:
+    path = record_path(folder, record.key, packed=packed)
+    absent = (*OF_AUDITS, *OF_SUITE)
+    data = {name: value for name, value in asdict(record).items() if value is not None or name not in absent}
+    if packed and (per_round := steps_per_round(record)):
         data["steps"] = per_round  # one number tells them all
     write_sealed(path, FORMAT, data)
     return path
 
 
+def steps_per_round(record: Record) -> int:
+    """Return the steps of a round, if all images have as many in every round; else 0."""
+    if not record.rounds:
+        return 0
+    per_round = record.steps[0] // max(1, record.rounds[0])
+    return per_round if record.steps == [per_round * rounds for rounds in record.rounds] else 0
+
+
 def read_record(path: str | Path) -> Record:
     """Read a record; one that was changed, or that lies under the name of another cell, is an InputError."""
-    data: dict[str, Any] = dict.fromkeys(OF_AUDITS) | read_sealed(path, FORMAT, "a record")
-    expected = {f.name for f in fields(Record)}
-    if set(data) != expected:
-        odd = ", ".join(sorted(set(data) ^ expected))
-        raise InputError(f"{path} is a record with parts missing or unknown: {odd}.")
-    if is_whole(data["steps"]) and isinstance(data["rounds"], list) and all(map(is_whole, data["rounds"])):
-        data["steps"] = [data["steps"] * rounds for rounds in data["rounds"]]
-    if problem := problem_of(data):
-        raise InputError(f"{path} is not a record that can be used: {problem}.")
-    record = Record(**data)
+    record = record_from(read_sealed(path, FORMAT, "a record"), str(path))
     if Path(path).name.removesuffix(".gz").removesuffix(".json") != record.key:
         raise InputError(f"{path} is the record of another cell, {record.key}.")
     return record
+
+
+def record_from(data: Mapping[str, Any], where: str) -> Record:
+    """Make a record of what a file holds, checked; `where` names the file in the error."""
+    data = dict.fromkeys((*OF_AUDITS, *OF_SUITE)) | data
+    expected = {f.name for f in fields(Record)}
+    if set(data) != expected:
+        odd = ", ".join(sorted(set(data) ^ expected))
+        raise InputError(f"{where} is a record with parts missing or unknown: {odd}.")
+    if is_whole(data["steps"]) and isinstance(data["rounds"], list) and all(map(is_whole, data["rounds"])):
+        data["steps"] = [data["steps"] * rounds for rounds in data["rounds"]]
+    if problem := problem_of(data):
+        raise InputError(f"{where} is not a record that can be used: {problem}.")
+    return Record(**data)
 
 
 def read_records(folder: str | Path) -> list[Record]:
@@ -161,20 +194,30 @@ def read_records(folder: str | Path) -> list[Record]:
 
 def write_sealed(path: str | Path, file_format: str, data: Mapping[str, Any]) -> None:
     """Write JSON with a checksum as its last line, so that `read_sealed` notices any change."""
+    write_json(path, sealed(file_format, data))
+
+
+def sealed(file_format: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data as JSON values, between the name of its format and a checksum over both."""
     content = {"format": file_format, **plain(data)}
-    write_json(path, {**content, "checksum": _checksum(content)})
+    return {**content, "checksum": _checksum(content)}
 
 
 def read_sealed(path: str | Path, file_format: str, kind: str) -> dict[str, Any]:
     """Read what `write_sealed` wrote; refuse a file of another kind or version, or one that was changed since."""
-    content = read_json(path)
+    return unsealed(read_json(path), file_format, kind, str(path))
+
+
+def unsealed(content: Any, file_format: str, kind: str, where: str) -> dict[str, Any]:
+    """Return the data that `sealed` was given; refuse another kind or version, or what was changed since."""
     if not isinstance(content, dict) or content.get("format") != file_format:
-        raise InputError(f"{path} is not {kind} that this version of recollect can read.")
-    checksum = content.pop("checksum", None)
-    if checksum != _checksum(content):
-        raise InputError(f"{path} was changed or damaged after it was written: its checksum does not fit.")
-    del content["format"]
-    return content
+        raise InputError(f"{where} is not {kind} that this version of recollect can read.")
+    data = dict(content)
+    checksum = data.pop("checksum", None)
+    if checksum != _checksum(data):
+        raise InputError(f"{where} was changed or damaged after it was written: its checksum does not fit.")
+    del data["format"]
+    return data
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
@@ -185,48 +228,62 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 def write_json(path: str | Path, data: Any) -> None:
     """Write JSON for people to read, or packed where the name ends in .gz; equal data makes equal files."""
-    data, packed = plain(data), Path(path).suffix == ".gz"
-    separators, indent = ((",", ":"), None) if packed else (None, 1)
-    content = (json.dumps(data, separators=separators, indent=indent, allow_nan=False) + "\n").encode()
+    if Path(path).suffix == ".gz":
+        text = json.dumps(plain(data), separators=(",", ":"), allow_nan=False)
+        content = gzip.compress(f"{text}\n".encode(), mtime=0)
+    else:
+        text = json.dumps(plain(data), indent=1, allow_nan=False)
+        content = f"{text}\n".encode()
     with atomically(Path(path)) as file:
-        file.write_bytes(gzip.compress(content, mtime=0) if packed else content)
+        file.write_bytes(content)
 
 
 def read_json(path: str | Path) -> Any:
     """Read a JSON file within limits; one that is damaged, too large or too deep is an InputError."""
+    return parse_json(read_text(path), str(path))
+
+
+def parse_json(text: bytes, where: str) -> Any:
+    """Parse JSON within limits; `where` names its file in an error."""
+    parts = text.count(b"[") + text.count(b"{")
+    RECORD_PARTS.check(parts, f"{where} is JSON with {parts:,} lists and objects.")
+    try:
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} cannot be read as JSON: {error}") from None
+    if parts > DEEPEST_RECORD and _is_deep(content):
+        raise InputError(f"{where} is JSON that is nested more than {DEEPEST_RECORD} deep.")
+    return content
+
+
+def read_text(path: str | Path) -> bytes:
+    """Read a file of JSON, unpacked, without spending memory on more than the limit."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     if not path.is_file():
         raise InputError(f"{path} is not a file.")
-    try:
-        text = _read_text(path)
-        parts = text.count(b"[") + text.count(b"{")
-        RECORD_PARTS.check(parts, f"{path} is JSON with {parts:,} lists and objects.")
-        content = json.loads(text, parse_constant=_refuse_constant)
-    except InputError:
-        raise
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read as JSON: {error}") from None
-    if parts > DEEPEST_RECORD and _is_deep(content):
-        raise InputError(f"{path} is JSON that is nested more than {DEEPEST_RECORD} deep.")
-    return content
-
-
-def _read_text(path: Path) -> bytes:
-    """Read a file, unpacked, without spending memory on more than the limit."""
     most = RECORD_BYTES.value
-    with path.open("rb") as file:
-        text = (gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file).read(most + 1)
+    opener = gzip.open if path.suffix == ".gz" else Path.open
+    try:
+        with opener(path, "rb") as file:
+            text = file.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} cannot be read as JSON: {error}") from None
     RECORD_BYTES.check(len(text), f"{path} is JSON of more than {most:,} bytes.")
     return text
+
+
+def _parts(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    if isinstance(outer, dict):
+        return outer.values()
+    return outer
 
 
 def _is_deep(content: Any) -> bool:
     level = [content]
     for _ in range(DEEPEST_RECORD):
-        parts = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
-        level = [part for part in parts if isinstance(part, (dict, list))]
+        level = [part for outer in level for part in _parts(outer) if isinstance(part, (dict, list))]
         if not level:
             return False
     return True
@@ -320,6 +377,10 @@ def _plain_scalar(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return getattr(value, "__name__", str(value))
+
+
+def _cut(errors: Iterable[float]) -> list[float]:
+    return [float(_FOUR_DIGITS.create_decimal(repr(error))) for error in errors]
 
 
 def _rounded(column: list[float] | None, digits: int) -> list[float] | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from torch import Tensor
 
+from recollect.counting import counted
 from recollect.degradation import Degradation
 from recollect.per_image import PerImage
 
@@ -31,7 +32,7 @@ class Stop(IntEnum):
 _WORDS = {
     Stop.RUNNING: "still running",
     Stop.CONVERGED: "converged: another round would not change it",
-    Stop.CYCLE: "cycle: the mask estimate equals an earlier one and would repeat for ever",
+    Stop.CYCLE: "cycle: mask estimates repeat for ever; of their images, the one that the model moves least is kept",
     Stop.LIMIT: "limit: not settled within the rounds allowed",
     Stop.DIVERGED: "diverged: values stopped being finite, the last finite estimate is kept",
     Stop.DONE: "done: the fixed number of steps was run",
@@ -47,6 +48,7 @@ class Recovery(PerImage):
     rounds: Tensor
     steps: Tensor  # of ADMM or iteration, each with one application of the autoencoder (ADMM's last needs none)
     stop: Tensor  # Stop codes
+    cycle: Tensor | None = field(default=None, kw_only=True)  # rounds of the cycle that an image ended in; 0: in none
 
     @property
     def stops(self) -> list[Stop]:
@@ -55,7 +57,7 @@ class Recovery(PerImage):
     def __str__(self) -> str:
         counts = Counter(self.stops)
         lines = [f"  {n} {stop.words}" for stop, n in sorted(counts.items())]
-        return "\n".join([f"Recovery of {len(self)} images:", *lines])
+        return "\n".join([f"Recovery of {counted(len(self), 'image')}:", *lines])
 
 
 @dataclass(frozen=True, eq=False)

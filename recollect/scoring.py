@@ -102,7 +102,9 @@ class Score:
 
     def rates(self, thresholds: Sequence[float] | None = None) -> list[Rate]:
         """Compute the rate as a function of the threshold, by default from 1e-3 down to 1e-7."""
-        return [self.rate(t) for t in (thresholds if thresholds is not None else threshold_grid())]
+        if thresholds is None:
+            thresholds = threshold_grid()
+        return [self.rate(threshold) for threshold in thresholds]
 
 
 def mse(estimate: Tensor, original: Tensor) -> Tensor:
@@ -148,7 +150,11 @@ def wilson(count: int, total: int, z: float = Z_95) -> tuple[float, float]:
     spread = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     scale = 1 + z * z / total
     low, high = (centre - spread) / scale, (centre + spread) / scale
-    return (0.0 if count == 0 else low), (1.0 if count == total else high)
+    if count == 0:
+        low = 0.0  # exactly, also after rounding
+    if count == total:
+        high = 1.0
+    return low, high
 
 
 @dataclass(frozen=True, eq=False)

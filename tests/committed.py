@@ -1,8 +1,9 @@
-"""The committed records of the paper's experiments: thousands of files, read once for all tests of a process."""
+"""The committed records of the paper's experiments, read once for all tests of a process."""
 
 from functools import cache
 
-from recollect.records import Record, read_records
+from recollect.paper.store import Store
+from recollect.records import Record
 from tests.read_only_repository import ROOT
 
 PAPER = ROOT / "results" / "paper"
@@ -10,4 +11,4 @@ PAPER = ROOT / "results" / "paper"
 
 @cache
 def committed_records(scale: str) -> tuple[Record, ...]:
-    return tuple(read_records(PAPER / scale / "cells"))
+    return tuple(Store(PAPER / scale).records())

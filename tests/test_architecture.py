@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ PACKAGE = Path(recollect.__file__).parent
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
-LEAVES |= {"interruption", "lazy_names", "names", "pil_images", "version", "visible"}
+LEAVES |= {"counting", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
 LEAVES |= {"arrangement", "decoding", "image_files", "image_forms", "user_code"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
 JOINS = CHANGES_WEIGHTS | {
@@ -32,10 +33,11 @@ JOINS = CHANGES_WEIGHTS | {
 }
 
 MAY_IMPORT: dict[str, set[str]] = {
+    "counting": set(),
     "errors": {"visible"},
     "version": set(),
     "image_values": set(),
-    "devices": {"errors"},
+    "devices": {"counting", "errors"},
     "per_image": {"devices"},
     "seeding": {"devices"},
     "images": {"arrangement", "errors", "image_forms"},
@@ -61,26 +63,27 @@ MAY_IMPORT: dict[str, set[str]] = {
     "names": set(),
     "record_schema": {"errors"},
     "records": {"errors", "limits", "locks", "record_schema", "scoring", "version"},
+    "record_lines": {"errors", "records"},
     "degradation": {"devices", "errors", "image_values", "images", "per_image", "pil_images", "registry", "seeding"},
-    "recovery": {"degradation", "per_image"},
+    "recovery": {"counting", "degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
     "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
     | {"registry", "seeding"},
     "engine": {"accelerate", "degradation", "devices", "errors", "per_image", "recovery"},
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},
-    "models": {"archives", "checkpoints", "devices", "diffusion", "errors", "images", "limits", "pickles", "registry"}
-    | {"user_code"},
+    "models": {"archives", "checkpoints", "counting", "devices", "diffusion", "errors", "images", "limits", "pickles"}
+    | {"registry", "user_code"},
     "sources": {"archives", "arrangement", "decoding", "errors", "image_files", "image_forms", "images", "lazy_names"}
     | {"limits", "names", "pickles", "pil_images", "records", "registry", "user_code"},
     "checkpoints": {"archives", "devices", "errors", "networks", "records"},
     "training": CHANGES_WEIGHTS,
     "diffusion": {"archives", "checkpoints", "devices", "errors", "images", "interruption", "limits"}
     | {"locks", "names", "records", "scoring", "seeding"},
-    "extraction": {"devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
+    "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
     "canaries": {"decoding", "duplicates", "errors", "images", "locks", "records", "sources"},
-    "report": {"errors", "palette", "records", "scoring", "visible"},
-    "auditing": JOINS | {"canaries", "distributed", "report"},
+    "report": {"counting", "errors", "palette", "records", "scoring", "visible"},
+    "auditing": JOINS | {"canaries", "distributed", "extraction", "report"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},
     "distributed": {"errors", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},
@@ -132,18 +135,29 @@ def imported(tree: ast.AST, path: Path) -> Iterator[str]:
             yield from ([f"recollect.{alias.name}" for alias in node.names] if module == "recollect" else [module])
 
 
+class WithoutTypes(ast.NodeTransformer):
+    """Drops imports that only a type checker reads."""
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        if ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            return ast.Pass()
+        return self.generic_visit(node)
+
+
+class AtTheTop(WithoutTypes):
+    """Drops the insides of functions too, where imports wait until they are used."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.body = [ast.Pass()]
+        return node
+
+
 def at_the_top(path: Path) -> ast.Module:
-    """The file without the insides of its functions, where imports wait until they are used."""
+    return AtTheTop().visit(ast.parse(path.read_text()))
 
-    class Strip(ast.NodeTransformer):
-        def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-            node.body = [ast.Pass()]
-            return node
 
-        def visit_If(self, node: ast.If) -> ast.AST:
-            return ast.Pass() if ast.unparse(node.test).endswith("TYPE_CHECKING") else self.generic_visit(node)
-
-    return Strip().visit(ast.parse(path.read_text()))
+def module_name(path: Path) -> str:
+    return ".".join(["recollect", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
 
 
 def test_every_module_has_its_place() -> None:
@@ -185,6 +199,25 @@ def test_what_is_imported_when_used_is_at_the_top_of_no_file(name: str) -> None:
     module = "recollect." + name.removesuffix(".py").replace("/", ".")
     assert (PACKAGE / name).exists()
     assert not [p for p in files() if module in set(imported(at_the_top(p), p))]
+
+
+def needed_modules(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of the package that a file imports, wherever it does; not those that only its types name."""
+    needed: set[str] = set()
+    for node in ast.walk(WithoutTypes().visit(ast.parse(path.read_text()))):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        for module in imported(node, path):
+            files_of_package = {f"{module}.{alias.name}" for alias in node.names} & set(modules)
+            needed |= files_of_package or {module} & set(modules)
+    return needed
+
+
+def test_no_modules_import_each_other() -> None:
+    modules = {module_name(path): path for path in files()}
+    needed = {name: needed_modules(path, modules) for name, path in modules.items()}
+    assert needed["recollect.methods.blind"] >= {"recollect.methods.admm", "recollect.methods.base"}
+    TopologicalSorter(needed).prepare()  # raises, with the modules, if there is a cycle
 
 
 def test_one_part_alone_knows_of_ray() -> None:

@@ -27,7 +27,7 @@ def test_its_network_is_trained_and_audited(tmp_path: Path) -> None:
 def test_its_diffusion_model_is_trained_and_audited_on_the_same_photographs(tmp_path: Path) -> None:
     assert (DIFFUSION_DEMO.train, DIFFUSION_DEMO.control) == (DEMO.train, DEMO.control)
     small = DiffusionDemo(
-        "photos?count=8&size=8", "photos?count=3&size=8&part=control", 16, 1, 4, max_seconds=0.1, masks="block",
+        "photos?count=8&size=8", "photos?count=3&size=8&part=control", 16, 1, 4, max_steps=3, masks="block",
         methods="iterate",
     )  # fmt: skip
     denoiser = small.train_denoiser(tmp_path / "denoiser")

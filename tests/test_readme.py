@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -107,8 +106,8 @@ def test_the_rates_of_many_images_are_what_the_records_say() -> None:
         wanted = [r for r in records if (r.cell.get("training"), r.cell["method"]) == (training, method)]
         by_mask = {r.cell["mask"]: percent(r.score.approximate) for r in wanted if r.cell.get("gamma") == gamma}
         assert numbers.format(*(by_mask[mask] for mask in ("block", "half", "stripes"))) in words
-        seconds = json.loads((FULL / "trainings" / f"{training}.json").read_text())["milestones"][-1]["seconds"]
-        assert f"trained in {seconds:.0f} s" in words
+        (facts,) = [facts for facts in Store(FULL).trainings() if facts["training"] == training]
+        assert f"trained in {facts['milestones'][-1]['seconds']:.0f} s" in words
     generic = [r.score.approximate for r in records if r.cell.get("images") == "cifar1000"]
     assert f"restores {max(float(percent(rate)) for rate in generic)}% at most" in words
 

@@ -283,3 +283,16 @@ def test_a_file_of_arrays_that_was_changed_or_is_missing_is_told(tmp_path: Path)
         load_arrays(tmp_path / "x.npz", written)
     with pytest.raises(InputError, match="cannot be read: No such file"):
         load_arrays(tmp_path / "y.npz")
+
+
+def test_a_record_has_the_errors_of_both_answers() -> None:
+    blind, known = record(mse_pasted=[1e-8, 0.5]), record(mse_unpasted=[1e-8, 0.5])
+    assert [r.mse for r in map(blind.with_paste, (None, True, False)) if r] == [blind.mse, [1e-8, 0.5], blind.mse]
+    assert [r.mse for r in map(known.with_paste, (None, True, False)) if r] == [known.mse, known.mse, [1e-8, 0.5]]
+    assert [record().with_paste(paste) for paste in (None, True, False)] == [record(), None, None]
+
+
+def test_a_compact_record_cuts_every_error() -> None:
+    wide = record(mse=[0.123456, 0.1], mse_pasted=[0.123456, 0.1], cycles=[[1, 2, 0.123456, 0.654321]])
+    assert wide.compact().mse == wide.compact().mse_pasted == [0.1234, 0.1]
+    assert wide.compact().cycles == [[1, 2, 0.1234, 0.6543]]

@@ -14,7 +14,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-LIBRARIES = ["torch", "numpy", "pandas", "typer", "rich.progress", "PIL.Image", "jinja2", "safetensors.torch"]
+LIBRARIES = [
+    "torch",
+    "torch._dynamo",
+    "numpy",
+    "pandas",
+    "typer",
+    "rich.progress",
+    "PIL.Image",
+    "jinja2",
+    "safetensors.torch",
+]
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(LIBRARIES)
 RECOLLECT = "import runpy; runpy.run_module('recollect', run_name='__main__', alter_sys=True)"

@@ -46,11 +46,13 @@ class Accelerator:
         if self._kernels and images < self._kernels.backend.fewest_images:
             self._kernels = None
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, f: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        """Call the network, or another function that is made of its layers."""
+        f = f or self._f
         if self._kernels is None or len(x) < self._kernels.backend.fewest_images:
-            return self._f(x)
+            return f(x)
         with self._kernels:
-            return self._f(x)
+            return f(x)
 
     @property
     def kernels_in_words(self) -> str | None:

@@ -137,7 +137,9 @@ class KernelDispatch(TorchFunctionMode):
         if previous is None and func not in DISPATCHED:
             return func(*args, **(kwargs or {}))
         replaced = self._replace(previous, func, args, kwargs)
-        return func(*args, **(kwargs or {})) if replaced is None else replaced
+        if replaced is None:
+            return func(*args, **(kwargs or {}))
+        return replaced
 
     def _replace(
         self, previous: LayerReturn | Upsampled | None, func: Any, args: tuple[Any, ...], kwargs: Any
@@ -148,11 +150,12 @@ class KernelDispatch(TorchFunctionMode):
             if activated is not None:
                 return activated
         call = None if kwargs else self._layer_call(func, args, previous)
-        if call and self._watches:
-            return self._remember(id(call.weight), func(*args))
-        if call:
-            return self._run(call, args[0].shape[:-1] if func is functional.linear else None)
-        return None if self._watches else self._resized(func, args, kwargs)
+        if self._watches:
+            return self._remember(id(call.weight), func(*args)) if call else None
+        if call is None:
+            return self._resized(func, args, kwargs)
+        rows = args[0].shape[:-1] if func is functional.linear else None
+        return self._run(call, rows)
 
     def _activated(self, previous: LayerReturn, func: Any, args: tuple[Any, ...], kwargs: Any) -> Tensor | None:
         """Return the activation that a layer computed in its epilogue, and note which one follows the layer."""

@@ -101,7 +101,9 @@ class FusedAdmm:
             return self._w, self._prior(self._w)
         w = self._w.clone()
         v = self._graphs.once_more(len(w))
-        return w, self._prior(w) if v is None else v
+        if v is None:
+            v = self._prior(w)
+        return w, v
 
     def _size_for(self, images: int) -> int:
         """Round a batch up to a size that graphs are kept for, but not beyond the largest batch so far.

@@ -1,5 +1,6 @@
 """Audit a model: from images to a number that can be defended."""
 
+from recollect.auditing.assertion import NotPassed, assert_not_memorized
 from recollect.auditing.audit import audit, run_audit
 from recollect.auditing.measure import record_of, recover
 from recollect.auditing.progress import AuditProgress, shown_progress
@@ -12,8 +13,10 @@ __all__ = [
     "Audit",
     "AuditProgress",
     "AuditRequest",
+    "NotPassed",
     "OutOfTime",
     "ShardedMeasurer",
+    "assert_not_memorized",
     "audit",
     "record_of",
     "recover",

@@ -10,6 +10,7 @@ from typing import Any
 from recollect.auditing.attraction import examine
 from recollect.auditing.diffusion_model import chart_noise_levels, check_measurer
 from recollect.auditing.facts import audit_facts
+from recollect.auditing.generate_and_filter import generate_and_filter
 from recollect.auditing.inputs import Inputs, choose_settings, open_inputs
 from recollect.auditing.judge import headline_threshold, judge, statistics_of
 from recollect.auditing.measure import Conditions, Measured, Measurer, Trial, measure_cells
@@ -32,11 +33,11 @@ def audit(
     """Measure how much of `train` can be recovered from `model`; `control` are images that it never saw.
 
     `settings` are the other fields of `recollect.auditing.AuditRequest`: masks, fill, methods, gamma, start,
-    noise_std, attractors, prior, out, pictures, chunk, seed, title, fail_above, threshold, max_seconds, and canaries in
-    place of `train` and `control`. `progress=True` shows a bar in a terminal or a notebook, and lines elsewhere; a
-    function is called with what is done, how far and of how much. `measurer` measures the cells in place of this
-    process: a `ShardedMeasurer` over machines. `tell` is called with a sentence when results of another audit are moved
-    out of the way.
+    noise_std, attractors, samples, noise_level, prior, out, pictures, chunk, seed, title, fail_above, threshold,
+    max_seconds, and canaries in place of `train` and `control`. `progress=True` shows a bar in a terminal or a
+    notebook, and lines elsewhere; a function is called with what is done, how far and of how much. `measurer` measures
+    the cells in place of this process: a `ShardedMeasurer` over machines. `tell` is called with a sentence when results
+    of another audit are moved out of the way.
     """
     request = AuditRequest(model, train, control, **settings)
     with shown_progress(quiet=progress is not True) as shown:
@@ -58,7 +59,7 @@ def run_audit(
     with store.locked():
         work = Workload.of(request, opened)
         if announce:
-            announce(workload_sentence(opened, work))
+            announce(workload_sentence(opened, work, request.chunk))
         return _run(request, opened, store, WholeProgress(progress or no_progress, work, budget), measurer, tell)
 
 
@@ -78,6 +79,7 @@ def _run(
         store, whole.stage("cells"), tell,
     )  # fmt: skip
     facts |= chart_noise_levels(f, inputs.scored, inputs.methods, request.seed, store, whole.stage("cells"))
+    facts["generated"] = generate_and_filter(request, inputs, store, whole.stage("generated"))
     facts["stability"] = _stability(inputs, facts, records, conditions, store, whole.stage("stability"))
     attraction = None
     if request.attractors:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 
 from recollect.auditing.stability import Stability
+from recollect.counting import counted
 from recollect.images import Images
 from recollect.records import Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Score
@@ -61,6 +62,21 @@ def check_range(doubt: str) -> Check | None:
     return Check("range", "warning", doubt) if doubt else None
 
 
+def check_weights(given: bool | None, train_loss: float) -> Check | None:
+    """Say that a factory was given no file of weights: the network may then be untrained."""
+    if given is not False:
+        return None
+    if train_loss <= APPROXIMATE:
+        return Check(
+            "weights", "note",
+            "No weights were given to the factory (--weights): the network has those that its own code loads.",
+        )  # fmt: skip
+    return Check(
+        "weights", "warning",
+        "No weights were given to the factory, and its network does not fit the training images; set --weights.",
+    )  # fmt: skip
+
+
 def check_fit(train_loss: float) -> Check:
     """Check that the model is fitted well enough: recovery cannot be more exact than the fit."""
     if train_loss <= ACCURATE:
@@ -103,7 +119,9 @@ def check_control(images: int | None) -> Check:
             "There is no control set, so nothing shows that recovery comes from the model's memory and not from the "
             "method; give images that the model was never trained on.",
         )  # fmt: skip
-    return Check("control", "ok", f"{images} control images that the model never saw were attacked in the same way.")
+    return Check(
+        "control", "ok", f"The same attacks ran on {counted(images, 'control image')} that the model never saw."
+    )
 
 
 def check_overlap(copies: Sequence[str], control: int) -> Check:

@@ -52,12 +52,10 @@ def load_sets(train: Any, control: Any) -> dict[str, Images]:
 
 def damage(sets: Mapping[str, Images], masks: Mapping[str, Any], fills: Sequence[str], seed: int) -> list[DamagedSet]:
     """Put every set under every mask with every fill; a mask that does not fit is refused."""
-    damaged = [
-        one
-        for set_name, images in sets.items()
-        for name, mask in masks.items()
-        for one in _under_mask(set_name, images, name, mask, fills, seed)
-    ]
+    damaged: list[DamagedSet] = []
+    for set_name, images in sets.items():
+        for name, mask in masks.items():
+            damaged += _under_mask(set_name, images, name, mask, fills, seed)
     erases = any(isinstance(one.truth, Erasure) for one in damaged)
     if not erases and any(fill != "zero" for fill in fills):
         raise InputError(f"A fill is what erased pixels hold, and {', '.join(masks)} erase no pixel: leave it out.")
@@ -98,12 +96,14 @@ def _under_mask(
 def _check_erases_some(name: str, truth: Erasure, set_name: str) -> None:
     """Refuse masks that leave an image whole, which would count as recovered, or leave nothing of it."""
     kept = truth.keep.flatten(1)
-    for outcome, whole in (("nothing", kept.all(1)), ("everything", ~kept.any(1))):
-        count, of = int(whole.sum()), len(whole)
+    for outcome, affected, why in (
+        ("nothing", kept.all(1), "there is nothing to recover"),
+        ("everything", ~kept.any(1), "there is nothing to recover an image from"),
+    ):
+        count, of = int(affected.sum()), len(affected)
         if not count:
             continue
         images = "" if of == 1 else f" of {count} of the {of} {set_name} images"
-        why = "there is nothing to recover" if outcome == "nothing" else "there is nothing to recover an image from"
         raise InputError(f"Mask {name!r} erases {outcome}{images}, so {why}; take another mask or larger images.")
 
 

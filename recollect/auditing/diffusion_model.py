@@ -10,8 +10,9 @@ from typing import Any
 from recollect.auditing.method_setup import has_setting
 from recollect.auditing.noise_levels import LEVELS, memory_by_noise_level
 from recollect.auditing.progress import AuditProgress
+from recollect.auditing.request import ANNEALED
 from recollect.auditing.store import Store
-from recollect.diffusion import Denoiser, DenoiserAt
+from recollect.diffusion import AnnealedDenoiser, Denoiser, DenoiserAt
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.methods import Blind
@@ -24,24 +25,33 @@ MOST_ROUNDS = 10  # of blind and refined: later ones hardly change a denoiser's 
 def as_autoencoder(model: Any, noise_level: float | str | None) -> Any:
     """Fix the noise level of a diffusion model, the one given or a first one; other models stay as they are."""
     if isinstance(model, Denoiser):
-        return model.at(_given(noise_level) or _within(model, FIRST_LEVEL))
+        return model.at(_given(noise_level) or _within(model, FIRST_LEVEL), annealed=noise_level == ANNEALED)
     if noise_level is not None:
         raise InputError("noise_level is for diffusion models that are opened from a folder; leave it out.")
     return model
 
 
-def noise_levels_to_try(f: DenoiserAt, noise_level: float | str | None) -> tuple[float, ...]:
-    """List the noise levels to search, or the one that was given."""
+def noise_levels_to_try(f: DenoiserAt, noise_level: float | str | None) -> tuple[float | str, ...]:
+    """List the noise levels to search and annealing beside them, or the one that was given."""
+    if isinstance(f, AnnealedDenoiser):
+        return (ANNEALED,)
     given = _given(noise_level)
     if given is not None:
         return (given,)
     low, high = f.denoiser.preconditioning.lowest, f.denoiser.preconditioning.highest
-    return tuple(level for level in LEVELS if low <= level <= high) or (f.sigma,)
+    return (*(level for level in LEVELS if low <= level <= high), ANNEALED)
 
 
-def at_noise_level(f: Any, noise_level: float | None) -> Any:
-    """Return the model at another noise level; None and other models change nothing."""
-    return f if noise_level is None else f.denoiser.at(noise_level)
+def at_noise_level(f: Any, noise_level: float | str | None, otherwise: float | None = None) -> Any:
+    """Return the model at another noise level; None and other models change nothing.
+
+    An annealed model is at the level `otherwise` in calls that are no step of ADMM, by default at that of f.
+    """
+    if noise_level is None:
+        return f
+    if noise_level == ANNEALED:
+        return f.denoiser.at(otherwise or f.sigma, annealed=True)
+    return f.denoiser.at(noise_level)
 
 
 def bounded(methods: Mapping[str, Any], f: Any) -> dict[str, Any]:
@@ -66,7 +76,8 @@ def noise_level_facts(f: Any) -> dict[str, Any]:
     """Describe the diffusion model that is audited; nothing for other models."""
     if not isinstance(f, DenoiserAt):
         return {}
-    return {"name": f.denoiser.name, "noise_level": f.sigma, "denoiser": f.denoiser.hash}
+    annealed = f.ends if isinstance(f, AnnealedDenoiser) else None
+    return {"name": f.denoiser.name, "noise_level": f.sigma, "annealed": annealed, "denoiser": f.denoiser.hash}
 
 
 def chart_noise_levels(

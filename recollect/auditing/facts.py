@@ -42,9 +42,9 @@ def audit_facts(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
 
 def _model(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
     train = [damaged for damaged in inputs.damaged_sets if damaged.set == "train"]
-    moved = damage_moved(inputs.model, train[0].images, (damaged.truth for damaged in train))
+    moved = damage_moved(inputs.model, train[0].images, (damaged.truth for damaged in train), request.chunk)
     identity = {"hash": inputs.identity.hash, "source": inputs.identity.source}
-    described = describe_model(inputs.model, train[0].images, inputs.probe.deterministic)
+    described = describe_model(inputs.model, train[0].images, inputs.probe.deterministic, request.chunk)
     described |= noise_level_facts(inputs.model)
     return described | describe_format(request.model) | identity | {"damage_moved": moved}
 

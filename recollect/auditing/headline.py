@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect.auditing.statistics import Returned, Statistics, rate_facts
 from recollect.auditing.thresholds import EXACT, Threshold
+from recollect.counting import counted
 from recollect.records import ANY_MASK
 from recollect.scoring import ACCURATE, APPROXIMATE, Rate, Score, rounded_percent
 
@@ -23,7 +24,7 @@ class Finding:
     control: Rate | None
     best: list[str]  # the strongest single method, and those that recover as many
     best_train: Rate
-    exactly: int  # training images that any attack recovers almost exactly
+    exactly: Mapping[str, Rate]  # by set: the images that any attack recovers almost exactly
     returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
 
     def facts(self) -> dict[str, Any]:
@@ -41,7 +42,7 @@ class Finding:
     @property
     def beside(self) -> str:
         """Say what is counted, and which attacks are the strongest."""
-        exactly = "" if self.threshold == EXACT else f" Almost exactly ({EXACT}): {self.exactly} of {self.train.total}."
+        exactly = "" if self.threshold == EXACT else f" {self._exactly}"
         under = f"under any of {self.masks} masks" if self.masks > 1 else "under one mask"
         if len(self.methods) == 1:
             return f"Counted: images recovered by {self.methods[0]} {under}, {self.threshold}.{exactly}"
@@ -49,6 +50,11 @@ class Finding:
             f"Counted: images recovered by any of {len(self.methods)} attacks ({', '.join(self.methods)}) {under}, "
             f"{self.threshold}. {self._strongest}{exactly}"
         )
+
+    @property
+    def _exactly(self) -> str:
+        unseen = f", and {_of(self.exactly['control'])} unseen images" if "control" in self.exactly else ""
+        return f"Almost exactly ({EXACT}): {_of(self.exactly['train'])}{unseen}."
 
     @property
     def _strongest(self) -> str:
@@ -68,7 +74,7 @@ def find(statistics: Statistics, threshold: Threshold) -> Finding:
         threshold, methods, len(statistics.masks), rates["train"], rates.get("control"),
         best=[statistics.main_method, *tied],
         best_train=best,
-        exactly=statistics.any_attack("train").rate(EXACT.mse).count,
+        exactly={name: statistics.any_attack(name).rate(EXACT.mse) for name in statistics.sets},
         returned={name: statistics.returned(name, threshold.mse) for name in statistics.sets},
     )  # fmt: skip
 
@@ -90,17 +96,15 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "", ki
         recovered = f"{who} recovers {what} from this model."
     if finding.control is None:
         return f"{recovered} No unseen {kind} were given to compare with."
-    unseen = f"Of {_counted(finding.control.total, kind)} it never saw: {finding.control.count}."
+    unseen = f"Of {counted(finding.control.total, kind.removesuffix('s'))} it never saw: {finding.control.count}."
     return " ".join([recovered, unseen, *_returned_sentence(finding.returned["control"], kind)])
 
 
 def _returned_sentence(returned: Returned, kind: str) -> Iterator[str]:
     """Say how many training images came out of images that have nothing to do with them."""
     if returned.different:
-        yield (
-            f"Given {_counted(returned.images, f'damaged {kind}')} it never saw, the model showed "
-            f"{returned.different} of its training {kind} instead."
-        )
+        given = counted(returned.images, f"damaged {kind.removesuffix('s')}")
+        yield f"Given {given} it never saw, the model showed {returned.different} of its training {kind} instead."
 
 
 def attribution(
@@ -150,10 +154,6 @@ def membership_sentence(statistics: Statistics) -> str | None:
             f"{calibrated.auc_high:.3f})"
         )
     return f"{sentence}."
-
-
-def _counted(count: int, kind: str) -> str:
-    return f"{count} {kind.removesuffix('s') if count == 1 else kind}"
 
 
 def _of(rate: Rate) -> str:

@@ -16,14 +16,14 @@ from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.store import Store
 from recollect.canaries import CanarySet, open_canaries
-from recollect.degradation import Erasure
+from recollect.degradation import Degradation, Erasure
 from recollect.devices.precision import device_of
 from recollect.diffusion import DenoiserAt
 from recollect.duplicates import Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.methods import Method
-from recollect.models import Probe, open_model, probe_model, source_hash, stated_ranges
+from recollect.models import Probe, open_model, probe_model, source_hash, stated_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,13 @@ class Inputs:
     @property
     def most_kept(self) -> float:
         """The largest share of the values of training images that a mask keeps; other damage keeps them all."""
-        truths = [damaged.truth for damaged in self.damaged_sets if damaged.set == "train"]
-        return max(float(truth.keep.double().mean()) if isinstance(truth, Erasure) else 1.0 for truth in truths)
+        return max(_kept_share(damaged.truth) for damaged in self.damaged_sets if damaged.set == "train")
+
+
+def _kept_share(truth: Degradation) -> float:
+    if isinstance(truth, Erasure):
+        return float(truth.keep.double().mean())
+    return 1.0
 
 
 def open_inputs(request: AuditRequest) -> Inputs:
@@ -68,8 +73,8 @@ def open_inputs(request: AuditRequest) -> Inputs:
     _check_damage(methods, damaged_sets)
     prior = prior_for(methods, request.prior, device_of(model))
     methods = build(methods, paste=request.paste, seed=request.seed, prior=prior)
-    _check_methods(methods, sets["train"])
-    probe = probe_model(model, sets["train"], stated=stated_ranges(request.model_options))
+    _check_methods(methods, model, sets["train"])
+    probe = probe_model(model, sets["train"], stated=stated_parts(request.model_options))
     identity = identify(model, sets["train"], deterministic=probe.deterministic, source=source_hash(request.model))
     duplicates = _duplicates(sets)
     if canaries:
@@ -83,7 +88,7 @@ def choose_settings(request: AuditRequest, inputs: Inputs, store: Store, progres
     """Build the methods that still need settings; images that a search takes are left out of the score."""
     if are_built(inputs.methods):
         return inputs
-    level = request.model.sigma if isinstance(request.model, DenoiserAt) else request.noise_level
+    level = request.model.sigma if isinstance(request.model, DenoiserAt) else request.noise_level  # fixed by its user
     space = tuning.search_space(inputs.model, request.gamma, request.start, request.noise_std, level)
     setting, damaged_sets, search = space.only, inputs.damaged_sets, None
     if setting is None:
@@ -93,7 +98,7 @@ def choose_settings(request: AuditRequest, inputs: Inputs, store: Store, progres
     methods = build(inputs.methods, gamma=setting.gamma, start=setting.start, paste=request.paste, seed=request.seed)
     built_here = {name: methods[name] for name, method in inputs.methods.items() if unbuilt(method)}
     methods |= bounded(built_here, inputs.model)
-    model = at_noise_level(inputs.model, setting.noise_level)
+    model = at_noise_level(inputs.model, setting.noise_level, setting.otherwise)
     identity = replace(inputs.identity, weights=weights_hash(model))  # which names the noise level
     return replace(inputs, model=model, identity=identity, methods=methods, damaged_sets=damaged_sets, tuning=search)
 
@@ -126,8 +131,11 @@ def _check_damage(methods: Mapping[str, Any], damaged_sets: Sequence[DamagedSet]
             raise InputError(f"{name} restores erased pixels and cannot undo {other}; leave one of the two out.")
 
 
-def _check_methods(methods: Mapping[str, Any], images: Images) -> None:
+def _check_methods(methods: Mapping[str, Any], model: Any, images: Images) -> None:
     check_one_prior(methods)
+    if not isinstance(model, DenoiserAt):
+        for name in names_with(methods, "only_diffusion"):
+            raise InputError(f"{name} is for diffusion models, and this model is none; leave {name} out.")
     for method in methods.values():
         if not unbuilt(method) and isinstance(method, Method):
             method.check_kind(images.shape)

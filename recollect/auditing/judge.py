@@ -17,7 +17,7 @@ from recollect.auditing.method_setup import attacks, class_value, counted_method
 from recollect.auditing.stability import Stability
 from recollect.auditing.statistics import Statistics
 from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold, supported_by
-from recollect.auditing.verdict import Gate, Judged, Verdict, decide
+from recollect.auditing.verdict import Gate, Verdict, decide_for
 from recollect.records import ANY_MASK, Record
 
 
@@ -47,8 +47,10 @@ def judge(
     rows, stability = _attractors(inputs, records, attraction), Stability.of(facts["stability"], threshold.mse)
     findings = [*_model_checks(facts["model"], inputs), *_image_checks(inputs), *_record_checks(inputs, facts, records)]
     findings.append(checks.check_stability(stability))
-    if attraction is not None:
-        findings.append(checks.check_attractors(rows) if rows is not None else _no_attractors(attraction))
+    if rows is not None:
+        findings.append(checks.check_attractors(rows))
+    elif attraction is not None:
+        findings.append(_no_attractors(attraction))
     if facts["prior"]:
         findings += _prior_checks(facts["prior"], records)
     return Judgement(
@@ -100,17 +102,17 @@ def _canaries(inputs: Inputs, statistics: Statistics, threshold: Threshold) -> C
 
 
 def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: Statistics) -> Verdict:
+    on_control = statistics.any_attack("control") if statistics.has_control else None
     evidence = Evidence(
-        facts["model"], inputs.probe, _attacked(inputs, statistics.records),
-        statistics.any_attack("control") if statistics.has_control else None,
+        facts["model"], inputs.probe, _attacked(inputs, statistics.records), on_control,
         kept=inputs.most_kept,
         noise_std=facts["settings"]["noise_std"],
         strongest_left_out=strongest_left_out(inputs.methods),
         stop_at_limit=names_with(inputs.methods, "stops_at_limit"),
         stability=Stability.of(facts["stability"], gate.threshold.mse),
     )  # fmt: skip
-    judged = Judged.of(statistics, gate.threshold, len(facts["train"]["repeated"]))
-    return decide(gate, judged, list(find_doubts(evidence, gate.threshold)))
+    doubts = list(find_doubts(evidence, gate.threshold))
+    return decide_for(gate, statistics, len(facts["train"]["repeated"]), doubts)
 
 
 def _attacked(inputs: Inputs, records: list[Record]) -> list[Record]:
@@ -125,6 +127,8 @@ def _model_checks(model: Mapping[str, Any], inputs: Inputs) -> Iterator[Check]:
         yield batch
     if values := checks.check_range(inputs.probe.range_doubt):
         yield values
+    if weights := checks.check_weights(model["weights_given"], model["train_loss"]):
+        yield weights
     yield checks.check_fit(model["train_loss"])
     if copying := checks.check_copying(model["damage_moved"]):
         yield copying

@@ -49,10 +49,11 @@ def _comes_along(companion: type[Method], method: Any, black: bool) -> bool:
 
 def build(methods: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
     """Build the methods whose settings are known; the others stay classes."""
-    return {
-        name: method.for_audit(**settings) if _can_build(method, settings) else method
-        for name, method in methods.items()
-    }
+    built = dict(methods)
+    for name, method in methods.items():
+        if _can_build(method, settings):
+            built[name] = method.for_audit(**settings)
+    return built
 
 
 def _can_build(method: Any, settings: Mapping[str, Any]) -> bool:
@@ -74,7 +75,10 @@ def method_for(method: Any, truth: Degradation) -> Any:
 def method_identity(method: Any) -> dict[str, Any]:
     """Give all that decides what a method computes, as plain values."""
     hyperparameters = plain(method) if is_dataclass(method) else {"repr": repr(method)}
-    return {"kind": getattr(method, "kind", type(method).__name__), **hyperparameters}
+    identity = {"kind": getattr(method, "kind", type(method).__name__), **hyperparameters}
+    if (version := class_value(method, "version")) > 1:
+        identity["version"] = version
+    return identity
 
 
 def names_with(methods: Mapping[str, Any], name: str, value: Any = True) -> list[str]:

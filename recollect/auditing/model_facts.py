@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Degradation
-from recollect.devices.precision import device_of, evaluation_mode, module_of, weights_of
+from recollect.devices.precision import apply_checked, device_of, evaluation_mode, module_of, weights_of
 from recollect.images import Images
 from recollect.models import Adapted
 from recollect.models.formats import ModelReference, find_format
@@ -22,7 +23,7 @@ from recollect.scoring import mse
 CHUNK = 256
 
 
-def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any]:
+def describe_model(f: Any, images: Images, deterministic: bool, chunk: int | None = None) -> dict[str, Any]:
     """Describe a model for an audit's record."""
     inner = f.inner if isinstance(f, Adapted) else f
     facts: dict[str, Any] = {"name": getattr(inner, "__name__", type(inner).__name__)}
@@ -32,7 +33,7 @@ def describe_model(f: Any, images: Images, deterministic: bool) -> dict[str, Any
         facts["adapted"] = plain(f.how)
     if isinstance(inner, Network):
         facts["network"] = {"kind": inner.name, "summary": inner.summary, **plain(inner.settings)}
-    facts["train_loss"] = train_loss(f, images)
+    facts["train_loss"] = train_loss(f, images, chunk)
     facts["rounding"] = rounding(f, images[:16]) if deterministic else None
     return facts
 
@@ -46,28 +47,29 @@ def describe_format(model: Any) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def train_loss(f: Any, images: Images, chunk: int = CHUNK) -> float:
+def train_loss(f: Any, images: Images, chunk: int | None = None) -> float:
     """Compute the autoencoder's own error on images, in full float32."""
     device, errors = device_of(f), []
+    chunk = min(CHUNK, chunk or CHUNK)
     with evaluation_mode(f):
         for i in range(0, len(images), chunk):
             x = images[i : i + chunk].pixels.to(device)
-            errors.append(mse(f(x.clone()), x))  # a copy, for networks that work in place
+            errors.append(mse(apply_checked(f, x.clone()), x))  # a copy, for networks that work in place
     return float(torch.cat(errors).mean())
 
 
 @torch.no_grad()
-def damage_moved(f: Any, images: Images, truths: Iterable[Degradation]) -> float | None:
+def damage_moved(f: Any, images: Images, truths: Iterable[Degradation], chunk: int | None = None) -> float | None:
     """Compute how far the model moves damaged images, as a share of the damage (MSE): 0 if it copies its input.
 
     None where nothing was damaged: all that is erased was black before.
     """
-    x = images[:CHUNK].pixels.to(device_of(f))
+    x = images[: min(CHUNK, chunk or CHUNK)].pixels.to(device_of(f))
     moved = damage = 0.0
     with evaluation_mode(f):
         for truth in truths:
             y = truth[: len(x)].to(x.device).apply(x)
-            moved += float(mse(f(y.clone()), y).mean())
+            moved += float(mse(apply_checked(f, y.clone()), y).mean())
             damage += float(mse(y, x).mean())
     return moved / damage if damage else None
 
@@ -82,14 +84,16 @@ def rounding(f: Any, images: Images) -> float | None:
     if double is None:
         return None
     with evaluation_mode(f), evaluation_mode(double):
-        return float(mse(f(x.clone()), double(x.double())).mean())
+        return float(mse(apply_checked(f, x.clone()), apply_checked(double, x.double())).mean())
 
 
 @torch.no_grad()
 def as_float64(f: Any, x: Tensor) -> Any:
     """Copy a model in float64; None if it cannot run on these images, for it may be fixed to float32 in any way."""
     try:
-        double = copy.deepcopy(f)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch's own, of its way to copy an exported program
+            double = copy.deepcopy(f)
         if (network := module_of(double)) is not None:
             network.double()
         with evaluation_mode(double):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from recollect.devices.precision import device_of, evaluation_mode
+from recollect.devices.precision import apply_checked, device_of, evaluation_mode
 from recollect.image_values import place_dimensions
 from recollect.images import Images
 from recollect.models import Adapted
@@ -71,7 +71,8 @@ def weights_hash(f: Any) -> str:
         digest.update(repr(f.how).encode())
     weights = f.state_dict() if isinstance(f, nn.Module) else {}
     for name, value in weights.items():
-        digest.update(name.encode() + (_bytes(value) if isinstance(value, Tensor) else repr(value).encode()))
+        digest.update(name.encode())
+        digest.update(_bytes(value) if isinstance(value, Tensor) else repr(value).encode())
     if isinstance(f, Network):
         digest.update(repr(f.settings).encode())  # equal weights under another activation are another network
     return digest.hexdigest()[:16]
@@ -82,7 +83,7 @@ def output_sums(f: Any, images: Images) -> tuple[tuple[float, ...], ...]:
     """Compute a few sums, with fixed random signs, over the model's output for each of the probe images."""
     probes = probe_images(images).to(device_of(f))
     with evaluation_mode(f):
-        outputs = f(probes).detach().double().cpu().flatten(1)
+        outputs = apply_checked(f, probes).detach().double().cpu().flatten(1)
     outputs = torch.nan_to_num(outputs, nan=1e6, posinf=1e7, neginf=-1e7)  # noise may be too much for a model
     signs = torch.randint(2, (outputs.shape[1], SUMS), generator=_generator(), dtype=torch.float64) * 2 - 1
     sums = outputs @ signs / math.sqrt(outputs.shape[1])

@@ -24,6 +24,11 @@ class Nearest:
     mse: list[float | None]
     index: list[int | None] = field(default_factory=list)
 
+    def add(self, name: str | None, error: float | None, position: int | None) -> None:
+        self.ids.append(name)
+        self.mse.append(error)
+        self.index.append(position)
+
 
 def find_nearest(estimates: Tensor, training: Images, device: torch.device | str = "cpu") -> Nearest:
     """Compare every estimate with every training image by matrix products, and the nearest one once more exactly."""
@@ -33,10 +38,13 @@ def find_nearest(estimates: Tensor, training: Images, device: torch.device | str
         mse(estimates[top : top + ROWS].cpu(), training[index[top : top + ROWS].numpy()].pixels)
         for top in range(0, len(estimates), ROWS)
     ]
-    known = finite.tolist()
-    positions = [i if ok else None for i, ok in zip(index.tolist(), known, strict=True)]
-    distances = [e if ok else None for e, ok in zip(torch.cat(errors).tolist(), known, strict=True)]
-    return Nearest([None if i is None else training.ids[i] for i in positions], distances, positions)
+    nearest = Nearest([], [], [])
+    for is_finite, position, error in zip(finite.tolist(), index.tolist(), torch.cat(errors).tolist(), strict=True):
+        if is_finite:
+            nearest.add(training.ids[position], error, position)
+        else:
+            nearest.add(None, None, None)
+    return nearest
 
 
 def outcomes(

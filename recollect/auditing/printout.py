@@ -6,13 +6,14 @@ Nothing is computed here: every number comes from the audit's statistics, findin
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from recollect.auditing.checks import Check
 from recollect.auditing.headline import percent_range
-from recollect.auditing.statistics import OVERALL
+from recollect.auditing.statistics import OVERALL, cost_rows
 from recollect.auditing.thresholds import NAMED, Threshold
+from recollect.counting import counted
 from recollect.records import ANY_MASK, SET_LABELS
 from recollect.scoring import Excess, Rate
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.auditing.result import Audit
 
 COLOURS = {"passed": "bold green", "failed": "bold red", "inconclusive": "bold yellow"}
-LEVELS = {"warning": "yellow", "note": "dim"}
+LEVELS = {"warning": "yellow", "note": "dim"}  # warnings come first
 SHORT_METHODS, SHORT_CHECKS = 5, 2  # of a printout that fits one screen
 TEXT_WIDTH = 100
 
@@ -45,7 +46,9 @@ def print_audit(audit: Audit, console: Console, *, verbose: bool = False, report
 
 
 def _parts(audit: Audit, verbose: bool, report: str) -> Iterator[RenderableType]:
-    yield from _methods(audit, len(audit.methods) if verbose else SHORT_METHODS)
+    most = len(audit.methods) if verbose else SHORT_METHODS
+    yield from _methods(audit, most)
+    yield from _generated(audit)
     if verbose:
         yield from _details(audit)
         yield from _all_checks(audit.checks)
@@ -79,13 +82,14 @@ def _details(audit: Audit) -> Iterator[RenderableType]:
     if audit.membership_sentence:
         yield f"{audit.membership_sentence}\n"
     if tuned := audit.facts["settings"].get("tuning_images_left_out"):
-        yield f"Gamma and start were searched on {len(tuned)} other training images, left out of every rate.\n"
+        searched = counted(len(tuned), "other training image")
+        yield f"Gamma and start were searched on {searched}, left out of every rate.\n"
 
 
 def _all_checks(checks: Sequence[Check]) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    worrying = [check for check in checks if check.level != "ok"]
+    worrying = [check for level in LEVELS for check in checks if check.level == level]
     for check in worrying:
         yield Text.assemble((f"{check.level}: ", LEVELS[check.level]), check.sentence)
     if worrying:
@@ -113,7 +117,7 @@ def _short_checks(checks: Sequence[Check]) -> Iterator[RenderableType]:
 
 def _left_out(warnings: int, notes: int) -> str:
     counts = {"more warning": warnings, "note": notes}
-    return " and ".join(f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items() if count)
+    return " and ".join(counted(count, what) for what, count in counts.items() if count)
 
 
 def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
@@ -133,16 +137,40 @@ def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
     yield ""
 
 
+def _generated(audit: Audit) -> Iterator[RenderableType]:
+    """Set the images that came out of samples beside, with what they cost."""
+    found = audit.facts.get("generated")
+    if not found:
+        return
+    yield (
+        f"Generate and filter: {found['distinct']['approximate']} of {found['training_images']} training images came "
+        f"out of {found['samples']} samples, at {_evaluations(found)}."
+    )
+    for cost in cost_rows(audit):
+        if cost["method"] == audit.main_method:
+            yield f"{audit.main_method}: {cost['recovered']} of them approximately, at {_evaluations(cost)}."
+    yield ""
+
+
+def _evaluations(cost: Mapping[str, Any]) -> str:
+    each = cost["evaluations_each"]
+    total = f"{cost['evaluations']:,} network evaluations"
+    return total if each is None else f"{total}, {each:,.0f} for each image"
+
+
 def _by_mask(audit: Audit, threshold: Threshold) -> Iterator[RenderableType]:
     """List the rates of the strongest attack for each mask, with the excess over unseen images."""
     method, masks = audit.main_method, audit.masks
+    rows = [*masks, *OVERALL] if len(masks) > 1 else masks
     more = ["excess"] if audit.has_control else []
     yield f"{method}, {threshold}, in percent with 95% intervals"
     table = _table("mask", audit.sets, more, kind=audit.kind)
-    for mask in [*masks, *(OVERALL if len(masks) > 1 else ())]:
-        rates = [_percent(audit.rate(s, mask, method, threshold.mse)) for s in audit.sets]
+    for mask in rows:
+        numbers = [_percent(audit.rate(s, mask, method, threshold.mse)) for s in audit.sets]
         excess = audit.excess(method, threshold.mse, mask)
-        table.add_row(mask, *rates, *([_signed(excess)] if excess else []))
+        if excess:
+            numbers.append(_signed(excess))
+        table.add_row(mask, *numbers)
     yield table
     yield ""
 

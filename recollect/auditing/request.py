@@ -20,6 +20,7 @@ from recollect.names import printable
 
 STARTS: Mapping[str, Start] = {start.__name__: start for start in (half_kept, all_erased)}
 AUTO = "auto"  # search for the setting
+ANNEALED = "annealed"  # in place of a diffusion model's noise level: it falls along the steps of ADMM
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,8 @@ class AuditRequest:
     gamma, start: a value, "auto" to search, or None: the paper's for its own networks, a search for other models.
     noise_std: standard deviation of the noise that is added to damaged images.
     attractors: how many training images are examined for being attractors.
-    noise_level: of a diffusion model that is audited: a value, or "auto" or None to search.
+    samples: how many images the model also generates, to count the training images among them.
+    noise_level: of a diffusion model that is audited: a value, "annealed", or "auto" or None to search.
     prior: diffusion model for methods that need one: a folder or a hub name. None takes the bundled one.
     out: folder for results. Finished cells are written there at once, and the same request resumes there.
     pictures: False keeps every image out of the results: for those who must not store training data.
@@ -58,6 +60,7 @@ class AuditRequest:
     start: str | None = None
     noise_std: float = 0.0
     attractors: int = 0
+    samples: int = 0
     noise_level: float | str | None = None
     prior: Any = None
     out: str | Path | None = None
@@ -74,9 +77,9 @@ class AuditRequest:
 
     def __post_init__(self) -> None:
         _check_images(self.train, self.control, self.canaries)
-        _check_numbers(self.noise_std, self.attractors, self.seed)
-        _check_positive("gamma", self.gamma)
-        _check_positive("noise_level", self.noise_level)
+        _check_numbers(self.noise_std, self.seed, attractors=self.attractors, samples=self.samples)
+        _check_positive("gamma", self.gamma, AUTO)
+        _check_positive("noise_level", self.noise_level, AUTO, ANNEALED)
         if not isinstance(self.pictures, bool):
             raise InputError(f"pictures is True or False, got {self.pictures!r}.")
         if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
@@ -173,7 +176,10 @@ def _mask_list(masks: Any) -> list[Any]:
     given = masks if isinstance(masks, (list, tuple)) else [masks]
     listed: list[Any] = []
     for mask in given:
-        listed += PAPER_MASKS if isinstance(mask, str) and mask == "all" else [mask]
+        if isinstance(mask, str) and mask == "all":
+            listed += PAPER_MASKS
+        else:
+            listed.append(mask)
     return listed
 
 
@@ -215,19 +221,20 @@ def _check_images(train: Any, control: Any, canaries: Any) -> None:
         raise InputError("Canaries are training and control images in one: leave train and control out.")
 
 
-def _check_numbers(noise_std: float, attractors: int, seed: int) -> None:
+def _check_numbers(noise_std: float, seed: int, **counts: int) -> None:
     if not is_number(noise_std) or not 0 <= noise_std < math.inf:
         raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std!r}.")
-    if not is_whole(attractors):
-        raise InputError(f"attractors is a number of images, zero or more; got {attractors!r}.")
+    for name, count in counts.items():
+        if not is_whole(count):
+            raise InputError(f"{name} is a number of images, zero or more; got {count!r}.")
     check_seed(seed)
 
 
-def _check_positive(name: str, value: float | str | None) -> None:
-    """Refuse what is neither a positive number nor to be searched."""
-    if value is None or value == AUTO:
+def _check_positive(name: str, value: float | str | None, *words: str) -> None:
+    """Refuse what is neither a positive number nor one of these words."""
+    if value is None or value in words:
         return
     if not is_number(value):
-        raise InputError(f"{name} is a number or 'auto', not {value!r}.")
+        raise InputError(f"{name} is a number or {' or '.join(map(repr, words))}, not {value!r}.")
     if not 0 < float(value) < math.inf:
         raise InputError(f"{name} is a positive number, got {value}.")

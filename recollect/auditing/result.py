@@ -8,18 +8,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.auditing.canary_finding import CanaryFinding
+from recollect.auditing.canary_finding import CanaryFinding, Coins, find_canaries
 from recollect.auditing.checks import Check
-from recollect.auditing.headline import Finding, membership_sentence
+from recollect.auditing.headline import Finding, find, membership_sentence
 from recollect.auditing.manifest import write_manifest
 from recollect.auditing.printout import as_text
 from recollect.auditing.statistics import TABLES, Statistics, image_columns, tables
 from recollect.auditing.store import Store, write_csv
+from recollect.auditing.thresholds import Threshold
 from recollect.auditing.verdict import Verdict
-from recollect.records import AUDIT_FORMAT, atomically, save_arrays, write_sealed
+from recollect.records import AUDIT_FORMAT, atomically, load_arrays, save_arrays, write_sealed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from recollect.report.read import SavedAudit
 
 
 # What audit.json holds beside the facts of the audit: conclusions, and tables computed from the records.
@@ -52,16 +55,44 @@ class Audit(Statistics):
 
     def _repr_html_(self) -> str:
         """Show the headline and the verdict in a notebook."""
-        sentences = [self.headline, self.finding.beside, *([str(self.verdict)] if self.verdict else [])]
+        sentences = [self.headline, self.finding.beside]
+        if self.verdict:
+            sentences.append(str(self.verdict))
         first, *others = (html.escape(sentence) for sentence in sentences)
         return f"<p><b>{first}</b></p>" + "".join(f"<p>{sentence}</p>" for sentence in others)
 
     @classmethod
     def load(cls, folder: str | Path) -> Audit:
-        """Read a saved audit from its folder."""
-        from recollect.auditing.saved import load_audit
+        """Read a saved audit from its folder, which may be read-only. Numbers are computed from its records."""
+        from recollect.report.read import read_audit
 
-        return load_audit(folder)
+        folder = Path(folder)
+        saved = read_audit(folder)
+        facts = saved.facts
+        statistics = Statistics(saved.records, facts["main_method"], counted=facts["finding"]["methods"])
+        threshold = Threshold(**facts["finding"]["threshold"])
+        verdict = canaries = None
+        if facts["verdict"]:
+            verdict = Verdict.of(facts["verdict"])
+        if facts.get("canaries"):
+            canaries = find_canaries(statistics, Coins.of(facts["canaries"]), threshold)
+        return cls(
+            statistics.records,
+            statistics.main_method,
+            counted=statistics.counted,
+            headline=facts["headline"],
+            finding=find(statistics, threshold),
+            canaries=canaries,
+            verdict=verdict,
+            attribution=facts["attribution"],
+            checks=[Check(**check) for check in facts["checks"]],
+            facts={name: value for name, value in facts.items() if name not in OWN_FACTS},
+            store=_stored_pictures(folder, saved),
+            title=facts["title"],
+            command=facts["command"],
+            attractors=facts["attractors"],
+            trace_mask=facts["trace_mask"],
+        )
 
     @property
     def kind(self) -> str:
@@ -116,3 +147,15 @@ class Audit(Statistics):
         write_report(folder)
         write_manifest(folder, (record.key for record in self.records))
         return folder
+
+
+def _stored_pictures(folder: Path, saved: SavedAudit) -> Store:
+    """Hold the pictures in memory, so that the audit can be saved elsewhere."""
+    store = Store(None, with_pictures=saved.block("settings").get("pictures", True))
+    for record in saved.records:
+        path = folder / "cells" / f"{record.key}.npz"
+        pictures = load_arrays(path) if path.exists() else {}
+        store.add(record, pictures)
+    store.pictures |= saved.samples
+    store.traces |= saved.traces
+    return store

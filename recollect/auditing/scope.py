@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from recollect.auditing.inputs import Inputs
-from recollect.auditing.method_setup import attacks, class_value
+from recollect.auditing.method_setup import attacks, class_value, names_with
+from recollect.diffusion import DenoiserAt
 from recollect.methods import METHODS
 
 FACTS = ("summary", "knows_truth", "sees_model")
 
 
 def scope_facts(inputs: Inputs, *, noise_std: float) -> dict[str, Any]:
-    """Describe the attacker, and every registered method that this audit leaves out."""
-    run = {class_value(method, "name") for method in inputs.methods.values()}
-    left_out = {name: method for name, method in METHODS.items() if name not in run}
+    """Describe the attacker, and every registered method for such a model that this audit leaves out."""
+    besides = {class_value(method, "name") for method in inputs.methods.values()}
+    if not isinstance(inputs.model, DenoiserAt):
+        besides |= set(names_with(METHODS, "only_diffusion"))
+    left_out = {name: method for name, method in METHODS.items() if name not in besides}
     return {
         "attacker": list(_attacker(inputs, noise_std)),
         "not_run": {name: {fact: class_value(method, fact) for fact in FACTS} for name, method in left_out.items()},

@@ -18,7 +18,7 @@ from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate, Score, excess
 
 OVERALL = (ALL_MASKS, ANY_MASK)
 THRESHOLDS = {"accurate": ACCURATE, "approximate": APPROXIMATE}
-TABLES = ("summary", "overall", "excess", "membership")
+TABLES = ("summary", "overall", "excess", "membership", "costs")
 
 Row = dict[str, Any]
 
@@ -225,7 +225,7 @@ def _other_training_images(record: Record) -> Row | None:
 
 def tables(statistics: Statistics) -> dict[str, list[Row]]:
     """Compute the tables of audit.json."""
-    made = (overall_rows, excess_rows, membership_rows)
+    made = (overall_rows, excess_rows, membership_rows, cost_rows)
     rows = [summary_rows(statistics.records), *(make(statistics) for make in made)]
     return {name: list(table) for name, table in zip(TABLES, rows, strict=True)}
 
@@ -276,6 +276,29 @@ def membership_rows(statistics: Statistics) -> Iterator[Row]:
                 calibrated = statistics.calibrated_membership(method, mask)
                 beside = {"calibrated": asdict(calibrated) if calibrated else None}
                 yield {"mask": mask, "method": method, **asdict(attack), **beside}
+
+
+def cost_rows(statistics: Statistics) -> Iterator[Row]:
+    """Count the network evaluations of each method on training images: for an image and mask, and for each recovered.
+
+    A method that never calls the model has no row.
+    """
+    for method in statistics.methods:
+        steps = [record.steps for record in statistics.records if _is_of(record, "train", method)]
+        evaluations, tries = sum(map(sum, steps)), sum(map(len, steps))
+        recovered = statistics.rate("train", ANY_MASK, method, APPROXIMATE).count
+        if evaluations:
+            yield {
+                "method": method,
+                "evaluations": evaluations,
+                "evaluations_a_try": evaluations / tries,
+                "recovered": recovered,
+                "evaluations_each": evaluations / recovered if recovered else None,
+            }
+
+
+def _is_of(record: Record, set_name: str, method: str) -> bool:
+    return (record.cell["set"], record.cell["method"]) == (set_name, method)
 
 
 def _measures_difficulty(record: Record) -> bool:

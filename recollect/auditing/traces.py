@@ -50,7 +50,8 @@ class RoundRecorder:
             frames = self.frames.setdefault(image, [])
             if frames and not is_kept(frames[-1].round):
                 frames.pop()  # it was there in case it was the last
-            frames.append(Frame(rounds[row], estimates[row], None if masks is None else masks[row]))
+            mask = None if masks is None else masks[row]
+            frames.append(Frame(rounds[row], estimates[row], mask))
 
 
 def is_kept(number: int) -> bool:
@@ -82,7 +83,9 @@ def _arrays(frames: Sequence[Frame], original: Tensor) -> dict[str, np.ndarray]:
         "estimate": as_colour(estimates),
     }
     masks = [frame.mask for frame in frames if frame.mask is not None]
-    return arrays | ({"mask": as_grey(torch.stack(masks))} if masks else {})
+    if masks:
+        arrays["mask"] = as_grey(torch.stack(masks))
+    return arrays
 
 
 def trace_audit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -13,8 +13,8 @@ import torch
 from recollect.attractors import fixed_point_error
 from recollect.auditing.diffusion_model import at_noise_level, noise_levels_to_try
 from recollect.auditing.method_setup import method_for
-from recollect.auditing.progress import AuditProgress
-from recollect.auditing.request import STARTS, AuditRequest
+from recollect.auditing.progress import AuditProgress, no_progress
+from recollect.auditing.request import ANNEALED, STARTS, AuditRequest
 from recollect.auditing.store import Store
 from recollect.degradation import Erasure, Observation, Start, degradation, fill_erased, half_kept, observe
 from recollect.devices.precision import device_of
@@ -28,10 +28,14 @@ from recollect.scoring import Score
 GAMMAS = (0.1, 0.3, 0.5, 1.0, 2.0, 3.0)
 MASKS = ("block", "dust")
 ROUNDS = 25  # of its blind part: a short run tells good settings from bad
+DENOISER_MASKS = ("block", "half")  # an easy and a hard one: under easy ones alone many noise levels are equal
 DENOISER_GAMMAS = (0.1, 0.5, 1.0)  # at 2 denoisers gave far less in every trial
 DENOISER_ROUNDS = 4  # after two rounds a denoiser's answers under these masks hardly change
 FEWEST, ENOUGH, MOST = 4, 8, 32  # images that the search takes: a tenth between the last two, but a third at most
+FINALISTS = 3  # settings that are then tried on the audit's other masks too
 SMALLEST_ERROR = 1e-20  # fixed-point errors below this are alike
+
+Row = dict[str, Any]  # one setting and what it recovered
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Setting:
 
     gamma: float = 0.5
     start: Start = half_kept
-    noise_level: float | None = None  # of a diffusion model
+    noise_level: float | str | None = None  # of a diffusion model; annealed: falling along ADMM
+    otherwise: float | None = None  # the level of an annealed model in calls that are no step of ADMM
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class SearchSpace:
 
     gammas: tuple[float, ...]
     starts: tuple[Start, ...]
-    noise_levels: tuple[float | None, ...] = (None,)
+    noise_levels: tuple[float | str | None, ...] = (None,)
     rounds: int = ROUNDS
 
     @property
@@ -74,13 +79,31 @@ class Tuning:
 
     images: list[str]
     masks: list[str]
-    tried: list[dict[str, Any]]
+    tried: list[Row]
 
     @property
     def best(self) -> Setting:
-        """The setting that recovered most; of equals, the one whose answers the model moves least."""
-        row = max(self.tried, key=lambda r: (r["accurate"], r["approximate"], -r["fixed_point_error"]))
-        return Setting(row["gamma"], STARTS[row["start"]], row.get("noise_level"))
+        """The finalist that recovered most; an annealed model is otherwise at the best of the other noise levels."""
+        row = max(self.tried, key=_rank)
+        level, otherwise = row.get("noise_level"), None
+        if level == ANNEALED:
+            fixed = [other for other in self.tried if other["noise_level"] != ANNEALED]
+            otherwise = max(fixed, key=_rank)["noise_level"] if fixed else None
+        return Setting(row["gamma"], STARTS[row["start"]], level, otherwise)
+
+
+def _rank(row: Row) -> tuple[float, ...]:
+    """Rank finalists, which were tried under all masks, before the others."""
+    return row["masks"], *_merit(row)
+
+
+def _merit(row: Row) -> tuple[float, float, float]:
+    """Rank a setting by what it recovered, then by how little the model moves its answers.
+
+    A model at a low noise level moves everything little, so noise levels are ranked by the error of the answers.
+    """
+    last = "error" if "noise_level" in row else "fixed_point_error"
+    return row["accurate"], row["approximate"], -row[last]
 
 
 def search_space(
@@ -121,22 +144,49 @@ def tune(
     progress: AuditProgress,
 ) -> Tuning:  # fmt: skip
     """Try every setting on a few training images; results are stored, so a resumed audit takes the same setting."""
-    masks = masks_to_tune_on(request.named_masks)
+    best_masks = DENOISER_MASKS if isinstance(f, DenoiserAt) else MASKS
+    masks, others = masks_to_tune_on(request.named_masks, best_masks)
     noise_std, seed = request.noise_std, request.seed
-    identity = {
-        "model": model_hash, "images": few.hash, "masks": masks, "fills": request.fills, "noise_std": noise_std,
-        "seed": seed,
-    }  # fmt: skip
-    tried = []
-    for number, setting in enumerate(space.settings):
-        progress("choosing settings", number, len(space.settings))
+    identity = {"model": model_hash, "images": few.hash, "fills": request.fills, "noise_std": noise_std, "seed": seed}
+
+    def try_on(setting: Setting, masks: list[str]) -> Row:
         attack = space.attack(setting, request.paste)
         damaged = damaged_copies(few, masks, request.fills, noise_std=noise_std, seed=seed)
-        at = at_noise_level(f, setting.noise_level)
-        run = partial(try_method, at, few, attack, damaged, chunk=request.chunk)
-        chosen = {} if setting.noise_level is None else {"noise_level": setting.noise_level}
-        tried.append(chosen | store.once("tuning", {**identity, **chosen, "attack": attack}, run))
-    return Tuning(list(few.ids), masks, tried)
+        run = partial(try_method, at_noise_level(f, setting.noise_level), few, attack, damaged, chunk=request.chunk)
+        level = {} if setting.noise_level is None else {"noise_level": setting.noise_level}
+        return level | store.once("tuning", {**identity, **level, "masks": masks, "attack": attack}, run)
+
+    tried = search(space.settings, try_on, masks, others, progress)
+    return Tuning(list(few.ids), [*masks, *others], tried)
+
+
+def search(
+    settings: Sequence[Setting], try_on: Callable[[Setting, list[str]], Row], masks: list[str], others: list[str],
+    progress: AuditProgress = no_progress,
+) -> list[Row]:  # fmt: skip
+    """Try every setting on a few masks and the best of them on the others: a row for each setting."""
+    total = len(settings) + min(FINALISTS, len(settings)) * bool(others)
+    tried = []
+    for number, setting in enumerate(settings):
+        progress("choosing settings", number, total)
+        tried.append({**try_on(setting, masks), "masks": len(masks)})
+    if not others:
+        return tried
+    ranked = sorted(range(len(tried)), key=lambda position: _merit(tried[position]), reverse=True)
+    for number, position in enumerate(ranked[:FINALISTS]):
+        progress("choosing settings", len(settings) + number, total)
+        more = {**try_on(settings[position], others), "masks": len(others)}
+        tried[position] = _joined(tried[position], more)
+    return tried
+
+
+def _joined(row: Row, more: Row) -> Row:
+    """Average what a setting recovered over the masks of both rows; errors on a log scale."""
+    masks = row["masks"] + more["masks"]
+    first, second = row["masks"] / masks, more["masks"] / masks
+    rates = {name: first * row[name] + second * more[name] for name in ("accurate", "approximate")}
+    errors = {name: row[name] ** first * more[name] ** second for name in ("fixed_point_error", "error")}
+    return {**row, **rates, **errors, "masks": masks}
 
 
 def set_apart(images: Images) -> Images:
@@ -144,18 +194,21 @@ def set_apart(images: Images) -> Images:
     size = max(FEWEST, min(MOST, max(ENOUGH, len(images) // 10), len(images) // 3))
     if len(images) < 2 * size:
         raise InputError(
-            f"Choosing gamma and start takes {size} training images, which are then left out of the score, and there "
-            f"are only {len(images)}; give both yourself, for example gamma=0.5 and start='half_kept'."
+            f"Choosing gamma and start takes {size} training images, which are then left out of the score: at least "
+            f"{2 * FEWEST} are needed in all, and there are {len(images)}. Give more, or state both settings, for "
+            "example gamma=0.5 and start='half_kept' (--gamma 0.5 --start half_kept)."
         )
     return images[images.spread(size)]
 
 
-def masks_to_tune_on(asked: Mapping[str, Any]) -> list[str]:
-    """Choose two of the audit's masks, if they can be made for any number of images."""
+def masks_to_tune_on(asked: Mapping[str, Any], best: Sequence[str] = MASKS) -> tuple[list[str], list[str]]:
+    """Choose two of the audit's masks, the best ones if they are among them, and the others.
+
+    Masks of files do not fit other sizes.
+    """
     names = [mask for mask in asked.values() if isinstance(mask, str)]
-    if not names or set(MASKS) <= set(names):
-        return list(MASKS)
-    return names[:2]
+    first = list(best) if not names or set(best) <= set(names) else names[:2]
+    return first, [name for name in names if name not in first]
 
 
 def damaged_copies(
@@ -170,9 +223,7 @@ def damaged_copies(
     return observations
 
 
-def try_method(
-    f: Any, images: Images, attack: Any, damaged: Sequence[Observation], *, chunk: int | None = None
-) -> dict[str, Any]:
+def try_method(f: Any, images: Images, attack: Any, damaged: Sequence[Observation], *, chunk: int | None = None) -> Row:
     """Measure what a method recovers of images, averaged over masks and fills, and how far f moves its answers."""
     answers = [method_for(attack, seen.truth)(f, seen.y, chunk=chunk).estimate for seen in damaged]
     scores = [Score.of(answer, images.pixels) for answer in answers]
@@ -182,8 +233,13 @@ def try_method(
         "start": getattr(attack.start, "__name__", str(attack.start)),
         "accurate": _mean([score.accurate.value for score in scores]),
         "approximate": _mean([score.approximate.value for score in scores]),
-        "fixed_point_error": float(moved.nan_to_num(torch.inf).clamp(SMALLEST_ERROR, 1e30).log().mean().exp()),
+        "error": _geometric_mean(torch.cat([score.mse for score in scores])),
+        "fixed_point_error": _geometric_mean(moved),
     }
+
+
+def _geometric_mean(errors: torch.Tensor) -> float:
+    return float(errors.double().nan_to_num(torch.inf).clamp(SMALLEST_ERROR, 1e30).log().mean().exp())
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from recollect.auditing.thresholds import APPROXIMATELY, Threshold
+from recollect.auditing.thresholds import APPROXIMATELY, NAMED, Threshold
 from recollect.scoring import Rate
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ CONFIDENCE = 0.95
 BOUND = f"the upper {CONFIDENCE:.0%} bound"
 MOST_IMAGES = 10_000_000  # a number needed above this is not given
 Outcome = Literal["passed", "failed", "inconclusive"]
+Share = Literal["rate", "excess"]
 OPENINGS: dict[Outcome, str] = {"passed": "Model passed", "failed": "Model failed", "inconclusive": "Inconclusive"}
 EXIT_CODES: dict[Outcome, int] = {"passed": 0, "failed": 3, "inconclusive": 4}
+FROM_BEST: tuple[Outcome, ...] = ("passed", "inconclusive", "failed")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Verdict:
     reason: str
     limit: float
     threshold: Threshold
-    judged: Literal["rate", "excess"]  # the recovered share, or how far it is above the share of unseen images
+    judged: Share  # the recovered share, or how far it is above the share of unseen images
     value: float
     bound: float  # the upper confidence bound of the value
     images_needed: int | None = None  # training images, where too few are the reason
@@ -108,7 +110,8 @@ class Judged:
 
     def times(self, factor: float) -> Judged:
         """Imagine the same shares of more images, none of them a copy."""
-        return Judged(_scaled(self.train, factor), _scaled(self.control, factor) if self.control else None)
+        control = _scaled(self.control, factor) if self.control else None
+        return Judged(_scaled(self.train, factor), control)
 
 
 def upper_bound(rate: Rate, confidence: float = CONFIDENCE) -> float:
@@ -125,6 +128,24 @@ def lower_bound(rate: Rate, confidence: float = CONFIDENCE) -> float:
     return 1 - upper_bound(Rate(rate.total - rate.count, rate.total), confidence)
 
 
+def decide_for(gate: Gate, statistics: Statistics, repeated: int, doubts: Sequence[str] = ()) -> Verdict:
+    """Decide at every threshold that a gate judges; the worst outcome stands, of equal ones that of its own."""
+    verdicts = [
+        decide(Gate(gate.limit, threshold), Judged.of(statistics, threshold, repeated), doubts)
+        for threshold in judged_thresholds(gate.threshold)
+    ]
+    return max(verdicts, key=lambda verdict: FROM_BEST.index(verdict.outcome))
+
+
+def judged_thresholds(own: Threshold) -> list[Threshold]:
+    """List a gate's own threshold and the named ones below it.
+
+    Unseen images that are recovered by eye make the excess small. They must not hide training images that are recovered
+    almost exactly while unseen ones are not.
+    """
+    return [own, *(threshold for threshold in NAMED.values() if threshold.mse < own.mse)]
+
+
 def decide(gate: Gate, judged: Judged, doubts: Sequence[str] = ()) -> Verdict:
     """Compare what is recovered with the limit. `doubts` are sentences that say why a low rate means little."""
     measured = _measured(judged, gate.threshold)
@@ -139,10 +160,8 @@ def decide(gate: Gate, judged: Judged, doubts: Sequence[str] = ()) -> Verdict:
     else:
         needed = images_needed(judged, gate.limit)
         outcome, reason = "inconclusive", f"{measured}, but {_too_few(judged, gate.limit, needed)}"
-    return Verdict(
-        outcome, reason, gate.limit, gate.threshold, "excess" if judged.is_excess else "rate", judged.value,
-        judged.bound, needed,
-    )  # fmt: skip
+    share: Share = "excess" if judged.is_excess else "rate"
+    return Verdict(outcome, reason, gate.limit, gate.threshold, share, judged.value, judged.bound, needed)
 
 
 def images_needed(judged: Judged, limit: float) -> int | None:

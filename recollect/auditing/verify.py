@@ -10,10 +10,9 @@ from typing import Any
 
 from recollect.auditing.manifest import MANIFEST, changed_files, read_manifest
 from recollect.auditing.result import Audit
-from recollect.auditing.saved import load_audit
 from recollect.auditing.statistics import TABLES
 from recollect.auditing.store import write_csv
-from recollect.auditing.verdict import Judged
+from recollect.auditing.verdict import Judged, judged_thresholds
 from recollect.errors import InputError
 from recollect.records import plain
 from recollect.report.read import read_audit
@@ -47,7 +46,7 @@ def verify_audit(folder: str | Path) -> Verification:
         raise InputError(f"There is no audit in {folder}: audit.json is missing.")
     problems, cells = list(_changed(folder)), 0
     try:
-        audit, facts = load_audit(folder), dict(read_audit(folder).facts)
+        audit, facts = Audit.load(folder), dict(read_audit(folder).facts)
         cells = len(audit.records)
         problems += _differences(audit, facts, folder)
     except (InputError, KeyError, TypeError) as error:
@@ -92,13 +91,15 @@ def _says_the_numbers(audit: Audit) -> bool:
 
 
 def _verdict(audit: Audit) -> Iterator[str]:
-    """Compute value and bound again, and whether they allow the outcome."""
+    """Compute value and bound again, and whether they allow the outcome at every threshold that a gate judges."""
     verdict = audit.verdict
     if verdict is None:
         return
-    judged = Judged.of(audit, verdict.threshold, len(audit.facts["train"]["repeated"]))
-    if (judged.value, judged.bound) != (verdict.value, verdict.bound):
+    repeated = len(audit.facts["train"]["repeated"])
+    own, *stricter = (Judged.of(audit, threshold, repeated) for threshold in judged_thresholds(verdict.threshold))
+    if (own.value, own.bound) != (verdict.value, verdict.bound):
         yield "The value and the bound of the verdict are not those that the records give."
-    failed, may_pass = judged.value > verdict.limit, judged.bound <= verdict.limit
+    failed = max(judged.value for judged in (own, *stricter)) > verdict.limit
+    may_pass = max(judged.bound for judged in (own, *stricter)) <= verdict.limit
     if failed != (verdict.outcome == "failed") or (verdict.outcome == "passed" and not may_pass):
         yield f"The records do not allow the verdict {verdict.outcome}."

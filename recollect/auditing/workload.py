@@ -16,11 +16,13 @@ from recollect.auditing.method_setup import are_built, attacks, counted_methods,
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.stability import RUNS, sample_size
-from recollect.devices.precision import device_of, evaluation_mode
+from recollect.counting import counted, counted_kinds
+from recollect.devices.precision import apply_checked, device_of, evaluation_mode
 from recollect.distributed.jobs import Budget
 from recollect.records import SET_LABELS
 
 TUNING_SHARE = 0.15  # of the work of the cells, where settings are searched for
+PASSES_A_SAMPLE = 200  # of an autoencoder that is iterated; a diffusion model takes fewer
 ATTRACTOR_PASSES = 500  # for each image examined
 TIMED = 64  # images of a pass that is timed
 TIMED_PASSES = 3  # the fastest counts: other programs delay single ones
@@ -40,9 +42,11 @@ class Workload:
     @classmethod
     def of(cls, request: AuditRequest, inputs: Inputs) -> Workload:
         cells = float(sum(passes_of_cells(inputs.damaged_sets, inputs.methods)))
+        tuning = 0.0 if are_built(inputs.methods) else TUNING_SHARE * cells
         return cls({
-            "tuning": 0.0 if are_built(inputs.methods) else TUNING_SHARE * cells,
+            "tuning": tuning,
             "cells": cells,
+            "generated": float(request.samples * PASSES_A_SAMPLE),
             "stability": float(_passes_again(inputs)),
             "attractors": float(request.attractors * ATTRACTOR_PASSES),
         })  # fmt: skip
@@ -64,42 +68,39 @@ def _passes_again(inputs: Inputs) -> int:
 
 
 @torch.no_grad()
-def estimate_seconds(inputs: Inputs, work: Workload) -> float:
+def estimate_seconds(inputs: Inputs, work: Workload, chunk: int | None = None) -> float:
     """Estimate the longest time that an audit takes, from timed passes of a batch."""
-    f, pixels = inputs.model, inputs.scored["train"][:TIMED].pixels.to(device_of(inputs.model))
+    f, pixels = inputs.model, inputs.scored["train"][: min(TIMED, chunk or TIMED)].pixels.to(device_of(inputs.model))
     with evaluation_mode(f):
-        f(pixels.clone())  # the first pass may prepare things
+        apply_checked(f, pixels.clone())  # the first pass may prepare things
         fastest = min(_seconds_of_pass(f, pixels) for _ in range(TIMED_PASSES))
     return fastest / len(pixels) * work.passes
 
 
 def _seconds_of_pass(f: Any, pixels: Tensor) -> float:
     began = time.perf_counter()
-    float(f(pixels.clone()).sum())  # a number on the host: the device has finished
+    float(apply_checked(f, pixels.clone()).sum())  # a number on the host: the device has finished
     return time.perf_counter() - began
 
 
-def workload_sentence(inputs: Inputs, work: Workload) -> str:
+def workload_sentence(inputs: Inputs, work: Workload, chunk: int | None = None) -> str:
     """Say before it starts how much work an audit is."""
     tried, masks = len(attacks(inputs.methods)), len({damaged.mask for damaged in inputs.damaged_sets})
     kinds = {"attack": tried, "reference": len(inputs.methods) - tried}
-    methods = " and ".join(_counted(count, kind) for kind, count in kinds.items() if count)
-    images = " and ".join(f"{len(images)} {SET_LABELS[name]}" for name, images in inputs.scored.items())
+    noun = inputs.sets["train"].kind.removesuffix("s")
+    methods = " and ".join(counted(count, kind) for kind, count in kinds.items() if count)
+    images = counted_kinds({SET_LABELS[name]: len(images) for name, images in inputs.scored.items()}, noun)
     return (
-        f"{methods} under {_counted(masks, 'mask')}, on {images} {inputs.sets['train'].kind}: up to "
-        f"{_duration(estimate_seconds(inputs, work))}, often much less."
+        f"{methods} under {counted(masks, 'mask')}, on {images}: up to "
+        f"{_duration(estimate_seconds(inputs, work, chunk))}, often much less."
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _duration(seconds: float) -> str:
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return _counted(max(1, round(seconds)), "second")
+    return counted(max(1, round(seconds)), "second")
 
 
 @dataclass(eq=False)

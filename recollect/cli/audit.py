@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus
+from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus, cpus_of
+from recollect.cli.endings import Debug
 from recollect.cli.printing import echo, output_on_stderr, visible_console
 from recollect.errors import InputError, read_share
 from recollect.names import printable
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from recollect.auditing.verdict import Verdict
 
 NOT_FINISHED = 1
-NOT_PLANNED = ("_plan", "as_json", "verbose")
-WHERE = ("out", "max_seconds", "device", "on", "worker_cpus", "worker_gpus")  # where it runs is no change of a plan
+NOT_PLANNED = ("_plan", "as_json", "verbose", "_debug")
+# Where it runs is no change of a plan.
+WHERE = ("out", "max_seconds", "device", "chunk", "on", "worker_cpus", "worker_gpus")
 EPILOG = """\
 Example: recollect audit model.pt2 --train folder:photos/train --control folder:photos/other --out audit/
 
@@ -119,6 +121,16 @@ def audit_command(
     device: Annotated[
         str | None, typer.Option(help="Where the model runs: cpu or cuda. Defaults to cuda if available.")
     ] = None,
+    chunk: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N",
+            help="Give the model at most N images at once. Default: by memory. If memory does not suffice, batches are "
+            "halved.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random masks, noise and first guesses.")] = 42,
+    _debug: Debug = False,
     masks: Annotated[
         str,
         typer.Option(rich_help_panel=_ATTACK, help="How images are damaged, separated by commas. {degradations}"),
@@ -158,7 +170,8 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="Diffusion models only: the noise level at which the model is attacked, for images in [-1, 1]: a "
-            "number, or auto to search for it together with gamma. Default: auto.",
+            "number; annealed, which falls along the steps of ADMM; or auto to search for it together with gamma. "
+            "Default: auto.",
         ),
     ] = None,
     noise_std: Annotated[
@@ -169,6 +182,13 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK, min=0, metavar="N",
             help="Also examine whether the first N training images are attractors (slow).",
+        ),
+    ] = 0,
+    samples: Annotated[
+        int,
+        typer.Option(
+            rich_help_panel=_ATTACK, min=0, metavar="N",
+            help="Also generate N images and count the training images among them, as recollect extract does.",
         ),
     ] = 0,
     prior: Annotated[
@@ -184,7 +204,7 @@ def audit_command(
         typer.Option(rich_help_panel=_FIT, help="Weights for package.module:factory, best as .safetensors."),
     ] = None,
     weights_key: Annotated[
-        str | None, typer.Option(rich_help_panel=_FIT, help="The entry of that file that holds the weights.")
+        str | None, typer.Option(rich_help_panel=_FIT, help="The entry of that file, or the prefix, if it has several.")
     ] = None,
     label: Annotated[
         int | None, typer.Option(rich_help_panel=_FIT, min=0, help="The class of a class-conditional diffusion model.")
@@ -203,7 +223,10 @@ def audit_command(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(rich_help_panel=_FIT, help="Which part of what the model returns is the image: 0, sample."),
+        typer.Option(
+            rich_help_panel=_FIT,
+            help="Which part of what the model returns is the image: 0, sample. For logits: sigmoid, or 0.sigmoid.",
+        ),
     ] = None,
     channels: Annotated[
         int | None, typer.Option(rich_help_panel=_FIT, help="1 for a grey model, 3 for a colour one.")
@@ -214,8 +237,15 @@ def audit_command(
     flat: Annotated[
         bool, typer.Option("--flat", rich_help_panel=_FIT, help="The model takes vectors, one an image.")
     ] = False,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="nchw|nhwc", rich_help_panel=_FIT,
+            help="Where the model has its channels: nhwc is channels last, as in Keras and TensorFlow. Default: nchw.",
+        ),
+    ] = None,
     on: On = None,
-    worker_cpus: WorkerCpus = 1.0,
+    worker_cpus: WorkerCpus = None,
     worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Measure how much of its training set can be recovered from a model.
@@ -228,24 +258,28 @@ def audit_command(
     options: dict[str, Any] = {
         "weights": weights, "weights_key": weights_key, "label": label, "input_range": input_range,
         "output_range": output_range, "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch,
-        "flat": flat,
+        "flat": flat, "layout": layout,
     }  # fmt: skip
+    limit = None if fail_above is None else read_rate_limit(fail_above)
+    where = "cpu" if on else device  # workers open the model themselves, on devices of their own
     request = AuditRequest(
         model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma),
-        start=start, noise_level=read_number("noise-level", noise_level), noise_std=noise_std, attractors=attractors,
-        prior=prior, out=out, pictures=pictures, title=printable(model),
+        start=start, noise_level=read_number("noise-level", noise_level, "annealed"), noise_std=noise_std,
+        attractors=attractors, samples=samples, prior=prior, out=out, pictures=pictures, chunk=chunk, seed=seed,
+        title=printable(model),
         command=printable(shlex.join(["recollect", *sys.argv[1:]])),
-        model_options={**options, "device": "cpu" if on else device},
-        fail_above=None if fail_above is None else read_rate_limit(fail_above), threshold=threshold,
-        max_seconds=max_seconds, plan=plan_of(ctx),
+        model_options={**options, "device": where}, fail_above=limit, threshold=threshold, max_seconds=max_seconds,
+        plan=plan_of(ctx),
     )  # fmt: skip
+    check_gate_options(ctx, fail_above)
+    announce = None if as_json or on else say
     with (
         output_on_stderr(),
         shown_progress(quiet=as_json) as progress,
         open_measurer(on, model, options, device, worker_cpus, worker_gpus) as measurer,
     ):
         try:
-            result = run_audit(request, progress, measurer, announce=None if as_json or on else say)
+            result = run_audit(request, progress, measurer, announce=announce)
         except OutOfTime as over:
             say(f"recollect: {over} Finished cells are kept, and the same command resumes the audit.")
             raise typer.Exit(NOT_FINISHED) from None
@@ -255,21 +289,34 @@ def audit_command(
     exit_with(result.verdict, inconclusive_passes=inconclusive_passes)
 
 
+def check_gate_options(ctx: typer.Context, fail_above: str | None) -> None:
+    """Refuse options that decide on a limit where none is given; they would be ignored."""
+    for name in ("threshold", "inconclusive_passes"):
+        if fail_above is None and name in given_options(ctx):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} says how --fail-above is decided; add --fail-above 1%, or leave {option} out.")
+
+
+def given_options(ctx: typer.Context) -> list[str]:
+    """List the options that the command line states."""
+    sources = {str(param.name): ctx.get_parameter_source(str(param.name)) for param in ctx.command.params}
+    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+
+
 def plan_of(ctx: typer.Context) -> Plan | None:
     """Get the plan with the settings that the command line added to it or set otherwise."""
     if ctx.obj is None:
         return None
-    names = [str(param.name) for param in ctx.command.params if param.name not in (*NOT_PLANNED, *WHERE)]
-    sources = {name: ctx.get_parameter_source(name) for name in names}
-    given = tuple(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
-    return replace(ctx.obj, overridden=given)
+    overridden = tuple(name for name in given_options(ctx) if name not in (*NOT_PLANNED, *WHERE))
+    return replace(ctx.obj, overridden=overridden)
 
 
 @contextmanager
 def open_measurer(
-    on: str | None, model: str, options: Mapping[str, Any], device: str | None, cpus: float, gpus: float | None
+    on: str | None, model: str, options: Mapping[str, Any], device: str | None, cpus: float | None, gpus: float | None
 ) -> Iterator[ShardedMeasurer | None]:
     """Connect to the Ray cluster that measures the cells; None where this process measures them."""
+    worker_cpus = cpus_of(on, cpus, gpus)
     if on is None:
         yield None
         return
@@ -277,7 +324,7 @@ def open_measurer(
     from recollect.distributed import open_pool
     from recollect.models import PortableModel
 
-    with open_pool(on, device, cpus, gpus) as pool:
+    with open_pool(on, device, worker_cpus, gpus) as pool:
         portable = PortableModel.of(model, {**options, "device": pool.device})
         yield ShardedMeasurer(pool, portable, len(pool), log=lambda line: echo(line, err=True))
 
@@ -316,11 +363,11 @@ def read_rate_limit(text: str) -> float:
     return share
 
 
-def read_number(name: str, text: str | None) -> float | str | None:
-    """Read a number or auto."""
-    if text is None or text == "auto":
+def read_number(name: str, text: str | None, *words: str) -> float | str | None:
+    """Read a number, auto or another of these words."""
+    if text is None or text in ("auto", *words):
         return text
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"--{name} takes a number or auto, not {text!r}.") from None
+        raise InputError(f"--{name} takes {', '.join(('a number', *words))} or auto, not {text!r}.") from None

@@ -10,6 +10,7 @@ import typer
 
 from recollect.cli.listings import SOURCE, ListingCommand
 from recollect.cli.printing import echo, plain_warnings
+from recollect.counting import counted
 from recollect.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ def list_sources(cache: Cache = None) -> None:
         echo(f"{'':14} for example: {source.example}")
         if source.archives:
             size = sum(archive.megabytes for archive in source.archives)
-            fetched = is_fetched(source.name, cache)
-            echo(f"{'':14} {'downloaded' if fetched else f'recollect data fetch {source.name}  ({size} MB)'}")
+            state = f"recollect data fetch {source.name}  ({size} MB)"
+            if is_fetched(source.name, cache):
+                state = "downloaded"
+            echo(f"{'':14} {state}")
     echo(f"\nDownloads are kept in {cache_folder(cache)} (change it with --cache or RECOLLECT_DATA).")
 
 
@@ -68,15 +71,19 @@ def fetch_sets(
             paths = fetch(name, cache=cache, mirror=mirror, progress=progress)
         for path in paths:
             echo(f"{name}: {path}")
-        echo(f"Use it as {name if cache is None else f'{name}:{cache}'}")
+        address = name if cache is None else f"{name}:{cache}"
+        echo(f"Use it as {address}")
 
 
 @app.command("show")
 def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) -> None:
     """Load a set of images and print how many it has, their size, the first ids and the content hash."""
     images = _load(spec)
-    echo(f"{images.name}\n{len(images)} {described(images)}")
-    echo(f"ids     {', '.join(images.ids[:4])}{', ...' if len(images) > 4 else ''}")
+    first = [*images.ids[:4]]
+    if len(images) > 4:
+        first.append("...")
+    echo(f"{images.name}\n{described(images)}")
+    echo(f"ids     {', '.join(first)}")
     echo(f"sha256  {images.hash}")
 
 
@@ -104,7 +111,7 @@ def split_set(
         made = split(train, control, progress=_progress(bar, "reading"))
     duplicates = find_duplicates(made.train, made.control)
     for part, images in (("train", made.train), ("control", made.control)):
-        echo(f"{part:8} {len(images)} images  sha256 {images.hash[:12]}  {images.name}")
+        echo(f"{part:8} {counted(len(images), 'image')}  sha256 {images.hash[:12]}  {images.name}")
     echo(str(duplicates))
     for pair in (*duplicates.across, *duplicates.inside)[:10]:
         echo(f"  {pair}")
@@ -114,12 +121,13 @@ def split_set(
 
 
 def described(images: Images) -> str:
-    """Say what a set holds and of which size."""
+    """Say how many images, signals or rows a set holds and of which size."""
+    items = counted(len(images), images.kind.removesuffix("s"))
     if images.kind == "rows":
-        return f"rows of {images.shape[0]} columns"
+        return f"{items} of {counted(images.shape[0], 'column')}"
     channels, *sides = images.shape
-    size = "x".join(map(str, reversed(sides))) if images.kind == "images" else f"{sides[0]} values"
-    return f"{images.kind} of {size}, {channels} channel{'s'[: channels - 1]}"
+    size = "x".join(map(str, reversed(sides))) if images.kind == "images" else counted(sides[0], "value")
+    return f"{items} of {size}, {counted(channels, 'channel')}"
 
 
 def _load(spec: str) -> Images:

@@ -22,9 +22,9 @@ Training images recovered while unseen ones are not were memorized.
 
 
 DIFFUSION_INTRODUCTION = """\
-A diffusion model is trained on 40 photographs for {seconds:.0f} seconds. Copies of these are then damaged by erasing
-pixels in three ways, and the model alone, at one noise level, is used to recover them. The same is done with 40
-photographs that the model never saw. Training images recovered while unseen ones are not were memorized.
+A diffusion model is trained on 40 photographs for {steps} steps. Copies of these are then damaged by erasing pixels
+in three ways, and the model alone is used to recover them. The same is done with 40 photographs that the model never
+saw. Training images recovered while unseen ones are not were memorized.
 """
 
 
@@ -75,7 +75,7 @@ def run_diffusion_demo(
     from recollect.demo import DIFFUSION_DEMO
 
     demo = settings or DIFFUSION_DEMO
-    say(f"{DIFFUSION_INTRODUCTION.format(seconds=demo.max_seconds)}\nTraining ...")
+    say(f"{DIFFUSION_INTRODUCTION.format(steps=demo.max_steps)}\nTraining ...")
     denoiser = demo.train_denoiser(out / "denoiser", say)
     say("\nAuditing: the noise level is searched first, on photographs that are then left out of the score ...")
     with shown_progress(quiet=quiet) as progress:

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import errno
 import traceback
+from typing import Annotated
 
-from recollect.errors import INTERRUPTION, RAISED_BY_MODEL, InputError, Interrupted, first_line
+import typer
+
+from recollect.errors import INTERRUPTION, RAISED_BY_MODEL, InputError, Interrupted, first_line, is_out_of_memory
 
 UNFINISHED, USAGE_ERROR = 1, 2
 RESUMES = "Finished work is kept, and the same command resumes it."
 DETAILS = "For details run recollect --debug with the same command."
+
+
+def ask_for_traceback(ctx: typer.Context, wanted: bool) -> None:
+    """Set the option of the root command, which prints errors."""
+    if wanted:
+        ctx.find_root().params["debug"] = True
+
+
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug", callback=ask_for_traceback, help="Print the traceback of an error, before the sentence that says it."
+    ),
+]
 
 
 def ending_of(error: BaseException) -> tuple[str, int]:
@@ -26,13 +43,15 @@ def _of_machine_or_model(error: BaseException) -> str:
     reason = first_line(error).rstrip(".")
     if isinstance(error, ImportError):  # a broken installation, or a limit of memory
         return f"recollect: it cannot be loaded: {reason}."
-    if _is_out_of_memory(error):
+    if is_out_of_memory(error):
         return f"recollect: the memory does not suffice ({reason}). {_LESS} {RESUMES}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"recollect: the disk is full ({reason}). {RESUMES}"
     named = f"{type(error).__name__}: {reason}"
-    if RAISED_BY_MODEL in getattr(error, "__notes__", ()):
-        return f"recollect: the model raised {named}. {RESUMES} {DETAILS}"
+    for note in getattr(error, "__notes__", ()):
+        if note.startswith(RAISED_BY_MODEL):
+            given = note.removeprefix(RAISED_BY_MODEL)
+            return f"recollect: the model was given {given} and raised {named}. {RESUMES} {DETAILS}"
     return f"recollect: an error that should not happen, {named}. {RESUMES} {DETAILS}"
 
 
@@ -41,14 +60,4 @@ def details_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
-    """Say whether memory could not be allocated; torch's own error is known by its name, so torch is not imported."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _ALLOCATION_FAILED)
-
-
-_ALLOCATION_FAILED = ("can't allocate memory", "not enough memory", "bad_alloc", "can't start new thread")
 _LESS = "Give fewer or smaller images (?count=N, ?size=N), or a machine with more memory."

@@ -60,7 +60,10 @@ def extract_command(
             progress=lambda done, total: progress("generating", done, total),
         )  # fmt: skip
         write_result(result, images, out)
-    echo((out / "extract.json").read_text(encoding="utf-8") if as_json else str(result), nl=not as_json)
+    if as_json:
+        echo((out / "extract.json").read_text(encoding="utf-8"), nl=False)
+    else:
+        echo(str(result))
 
 
 def write_result(result: Any, images: Any, out: Path, most: int = 32) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus
+from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus, cpus_of
 from recollect.cli.printing import echo
 from recollect.errors import InputError
 from recollect.paper import RESULTS, WORK
@@ -55,7 +55,7 @@ def list_command(scale: Size = "small", data: Data = None, results: Records = RE
 def run_command(
     names: Names, scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK,
     device: Device = None, only: Only = None, max_seconds: Seconds = None,
-    on: On = None, worker_cpus: WorkerCpus = 1.0, worker_gpus: WorkerGpus = None,
+    on: On = None, worker_cpus: WorkerCpus = None, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what has no record yet. If the command is stopped, the same command resumes."""
     from recollect.paper.experiments import experiments_named
@@ -95,7 +95,7 @@ def figure_command(
 @app.command("all")
 def all_command(
     scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK, device: Device = None,
-    max_seconds: Seconds = None, on: On = None, worker_cpus: WorkerCpus = 1.0, worker_gpus: WorkerGpus = None,
+    max_seconds: Seconds = None, on: On = None, worker_cpus: WorkerCpus = None, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what is missing of every experiment, then draw everything."""
     exit_code = 0
@@ -119,11 +119,12 @@ def _budget(max_seconds: float | None) -> Budget:
 
 @contextmanager
 def _workers(
-    on: str | None, device: str | None, worker_cpus: float, worker_gpus: float | None
+    on: str | None, device: str | None, worker_cpus: float | None, worker_gpus: float | None
 ) -> Iterator[tuple[Runner, torch.device | None]]:
     """Start the workers of a cluster; without one, everything is computed in this process."""
     from recollect.distributed.jobs import in_this_process
 
+    cpus = cpus_of(on, worker_cpus, worker_gpus)
     if on is None:
         yield in_this_process, None
         return
@@ -131,5 +132,5 @@ def _workers(
 
     from recollect.distributed import open_pool
 
-    with open_pool(on, device, worker_cpus, worker_gpus) as pool:
+    with open_pool(on, device, cpus, worker_gpus) as pool:
         yield pool, torch.device(pool.device)

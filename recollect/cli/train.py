@@ -13,6 +13,7 @@ import typer
 
 from recollect.cli.listings import SOURCE
 from recollect.cli.printing import echo
+from recollect.counting import counted
 from recollect.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def train_command(
     check_folder(out)
     images = load(source)
     if not as_json:
-        echo(f"{len(images)} images of {'x'.join(map(str, images.shape))} from {images.name}")
+        echo(f"{counted(len(images), 'image')} of {'x'.join(map(str, images.shape))} from {images.name}")
     net = make_network(
         network,
         images,

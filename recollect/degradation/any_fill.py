@@ -58,7 +58,7 @@ def near_pixels(x: Tensor, y: Tensor) -> Tensor:
 
 
 def evidently_erased(errors: Tensor, y: Tensor) -> Tensor:
-    """Say which pixels have the common colour of y, in images where every other pixel is explained."""
+    """Say which pixels have a common colour of y, in images where every other pixel is explained."""
     common = of_common_colour(y)
     explained = (common | (errors < EXPLAINED)).flatten(1).all(1)
     return common & per_image(explained, common) & _any_pixel(~common)
@@ -93,7 +93,7 @@ def between_two_kinds(values: Tensor) -> Tensor:
 
 
 def odd_ones_kept(y: Tensor) -> AnyFill:
-    """Start by taking pixels of y's most common colour for erased, and stay with that; else, half of all pixels."""
+    """Start by taking pixels of common colours of y for erased, and stay with that; else, half of all pixels."""
     common = of_common_colour(y)
     evident = _any_pixel(common)
     start = AnyFill.keeping(torch.where(evident, ~common, first_channel(half_kept(y).keep)), y)
@@ -112,13 +112,13 @@ def smooth_ones_kept(y: Tensor) -> AnyFill:
 
 
 def of_common_colour(y: Tensor) -> Tensor:
-    """Say which pixels have the most common colour of their image, where it is common."""
+    """Say which pixels have a colour that is common in their image."""
     pixels = first_channel(y)
     bits = y.float().reshape(len(y), -1, pixels[0].numel()).view(torch.int32).long()  # N x channels x pixels
     colours = torch.stack([bits[:, c] * weight for c, weight in enumerate(_channel_multipliers(bits.shape[1]))]).sum(0)
-    common = colours == colours.mode(1).values[:, None]
-    evident = common.sum(1, keepdim=True) > max(1, COMMON * colours.shape[1])
-    return (common & evident).view_as(pixels)
+    ordered = colours.sort(1).values
+    counts = torch.searchsorted(ordered, colours, right=True) - torch.searchsorted(ordered, colours)
+    return (counts > max(1, COMMON * colours.shape[1])).view_as(pixels)
 
 
 def _any_pixel(pixels: Tensor) -> Tensor:

@@ -11,8 +11,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from recollect.counting import counted
+from recollect.devices.model_call import ModelCall
 from recollect.devices.module_mode import eval_mode
-from recollect.errors import RAISED_BY_MODEL, InputError, first_line
+from recollect.errors import RAISED_BY_MODEL, InputError
 
 Precision = Literal["ieee", "tf32"]
 
@@ -115,7 +117,9 @@ def check_dtype(f: Any, x: Tensor) -> None:
     if not callable(f):
         raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
     network = module_of(f)
-    for weights in network.parameters() if network is not None else ():
+    if network is None:
+        return
+    for weights in network.parameters():
         if weights.is_floating_point() and weights.dtype != x.dtype:
             raise InputError(
                 f"The autoencoder's weights are {weights.dtype} and the images {x.dtype}; convert one of them, "
@@ -127,8 +131,15 @@ def check_device(device: torch.device | str | None) -> None:
     """Refuse a device that does not exist."""
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(f"The device {device} cannot be used: {first_line(error)}") from None
+    except (RuntimeError, AssertionError, NotImplementedError):
+        hint = " A GPU is called cuda." if str(device).partition(":")[0] == "gpu" else ""
+        raise InputError(f"The device {device} cannot be used here; choose {_devices()}.{hint}") from None
+
+
+def _devices() -> str:
+    """List the devices of this machine."""
+    gpus = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+    return " or ".join(["cpu", *gpus])
 
 
 def choose_device(device: torch.device | str | None) -> torch.device:
@@ -141,20 +152,22 @@ def choose_device(device: torch.device | str | None) -> torch.device:
 
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return f(x); raise an error that names what it returned if those are no images like x."""
-    with noting_errors():
-        out = f(x)
-    return check_output(out, x)
+    return call_checked(ModelCall(), f, x)
 
 
-@contextmanager
-def noting_errors() -> Iterator[None]:
+def call_checked(call: ModelCall, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Return f(x), called as the model needs it; an error says that the model raised it."""
+    return call(lambda part: check_output(_noting_errors(f, part), part), x)
+
+
+def _noting_errors(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Note on an error of a model that the model raised it; an InputError says so itself."""
     try:
-        yield
+        return f(x)
     except InputError:
         raise
     except Exception as error:
-        error.add_note(RAISED_BY_MODEL)
+        error.add_note(f"{RAISED_BY_MODEL}{counted(len(x), 'image')}")
         raise
 
 

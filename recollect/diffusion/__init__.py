@@ -1,7 +1,7 @@
 """Diffusion models as denoisers: opened, trained, sampled, attacked, and used as generic priors."""
 
 from recollect.diffusion.card import Card, Overlap, without
-from recollect.diffusion.denoiser import Denoiser, DenoiserAt
+from recollect.diffusion.denoiser import AnnealedDenoiser, Denoiser, DenoiserAt
 from recollect.diffusion.library import can_open_priors
 from recollect.diffusion.opening import BUNDLED, bundled, is_diffusion_folder, open_denoiser
 from recollect.diffusion.recipe import DenoiserRecipe
@@ -9,6 +9,6 @@ from recollect.diffusion.sampling import sample
 from recollect.diffusion.train import train_denoiser
 
 __all__ = [
-    "BUNDLED", "Card", "Denoiser", "DenoiserAt", "DenoiserRecipe", "Overlap", "bundled", "can_open_priors",
-    "is_diffusion_folder", "open_denoiser", "sample", "train_denoiser", "without",
+    "BUNDLED", "AnnealedDenoiser", "Card", "Denoiser", "DenoiserAt", "DenoiserRecipe", "Overlap", "bundled",
+    "can_open_priors", "is_diffusion_folder", "open_denoiser", "sample", "train_denoiser", "without",
 ]  # fmt: skip

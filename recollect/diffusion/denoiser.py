@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,6 +20,7 @@ from recollect.errors import InputError, first_line, is_number
 Predict = Callable[[Any, Tensor, Tensor], Tensor]
 TIME_STEPS = 1000  # into which noise levels are divided for models that have no time steps
 MIDDLE = 0.2  # the noise level that a model is first tried at
+ANNEALED = (0.5, 0.05)  # noise levels of the first and the last step of an annealed round
 
 
 def call(network: Any, x: Tensor, time: Tensor) -> Tensor:
@@ -66,9 +68,13 @@ class Denoiser(nn.Module):
         predicted = self._predicted(x, sigma)
         return out * predicted if skip == 0 else skip * x + out * predicted
 
-    def at(self, sigma: float) -> DenoiserAt:
-        """Fix the noise level: the denoiser is then an autoencoder, which every method can attack."""
-        return DenoiserAt(self, self.check_level(sigma))
+    def at(self, sigma: float, *, annealed: bool = False) -> DenoiserAt:
+        """Fix the noise level: the denoiser is then an autoencoder, which every method can attack.
+
+        With `annealed` the noise level falls along the steps of ADMM, and is sigma in all other calls.
+        """
+        kind = AnnealedDenoiser if annealed else DenoiserAt
+        return kind(self, self.check_level(sigma))
 
     def noise(self, x: Tensor, t: int) -> Tensor:
         """Return the noise in x_t = sqrt(a) x0 + sqrt(1 - a) noise, with a = alphas_cumprod[t] and x0 in [-1, 1]."""
@@ -121,12 +127,14 @@ class Denoiser(nn.Module):
 
     def check_shape(self, *shape: int) -> None:
         """Refuse images of another size than the model's."""
-        if shape != self.shape:
-            own, given = ("x".join(map(str, one)) for one in (self.shape, shape))
-            raise InputError(
-                f"The denoiser {self.name} takes images of {own}; these are {given}. Load them in "
-                f"its size, for example with ?size={self.shape[1]}."
-            )
+        if shape == self.shape:
+            return
+        own, given = ("x".join(map(str, one)) for one in (self.shape, shape))
+        advice = f"Load them in its size, for example with ?size={self.shape[1]}."
+        if shape[0] != self.shape[0] or len(shape) != 3:
+            kinds = {1: "grey images", 3: "colour images"}
+            advice = f"Give it {kinds.get(self.shape[0], f'images of {self.shape[0]} channels')}."
+        raise InputError(f"The denoiser {self.name} takes images of {own}; these are {given}. {advice}")
 
     @torch.no_grad()
     def check(self) -> None:
@@ -167,7 +175,9 @@ class Denoiser(nn.Module):
         coefficients = self.preconditioning.at(sigma)
         kind = torch.long if isinstance(coefficients.time, int) else x.dtype
         time = torch.full((1,), coefficients.time, dtype=kind, device=x.device)  # broadcasts over the images
-        return self.predict(self.network, x if coefficients.scale == 1 else coefficients.scale * x, time)
+        if coefficients.scale != 1:
+            x = coefficients.scale * x
+        return self.predict(self.network, x, time)
 
     def _weights(self) -> dict[str, Tensor]:
         return self.network.state_dict() if isinstance(self.network, nn.Module) else {}
@@ -195,3 +205,23 @@ class DenoiserAt(nn.Module):
 
     def extra_repr(self) -> str:
         return f"sigma={self.sigma}"
+
+
+class AnnealedDenoiser(DenoiserAt):
+    """A denoiser whose noise level falls along the steps of ADMM; every other call is at sigma."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The noise levels of the first and the last step: `ANNEALED`, within the levels of the model."""
+        low, high = self.denoiser.preconditioning.lowest, self.denoiser.preconditioning.highest
+        first, last = (min(max(level, low), high) for level in ANNEALED)
+        return first, last
+
+    def admm_schedule(self, steps: int) -> list[DenoiserAt]:
+        """List the autoencoders of all steps, at noise levels of equal ratios."""
+        first, last = self.ends
+        levels = np.geomspace(first, last, steps).clip(last, first)  # rounding may leave the model's levels
+        return [DenoiserAt(self.denoiser, float(sigma)) for sigma in levels]
+
+    def get_extra_state(self) -> str:
+        return f"{super().get_extra_state()}, annealed from {self.ends[0]!r} to {self.ends[1]!r}"

@@ -54,7 +54,7 @@ def check_label(config: Config, label: int | None) -> None:
         raise Unusable("its network is conditioned on a vector for each image, which no option here gives")
     if label is None:
         if classes or kind:
-            raise Unusable(f"its network wants a class for each image: state one with label={_range(classes)}")
+            raise Unusable(f"its network is class-conditional: give a class with label (--label), {_range(classes)}")
         return
     if not classes and not kind:
         raise Unusable(f"its network knows no classes: leave label={label!r} out")
@@ -82,7 +82,7 @@ def preconditioning_of(scheduler: Config, network: Config) -> Preconditioning:
         if kind in kinds:
             return make(scheduler, network)
     known = ", ".join((*VARIANCE_PRESERVING, *FLOWS, *EDMS))
-    raise Unusable(f"its noise schedule is a {kind}, which has no alphas_cumprod that are read here; known are {known}")
+    raise Unusable(f"its noise schedule is a {kind}, which has no alphas_cumprod to read; known are {known}")
 
 
 def _variance_preserving(scheduler: Config, network: Config) -> VariancePreserving:

@@ -178,4 +178,7 @@ class Learner:
             for w in self.weights:
                 for name, tensor in self.optimizer.state[w].items():
                     before = moments[id(w)].get(name)
-                    tensor.zero_() if before is None else tensor.copy_(before)  # an optimizer begins with zeros
+                    if before is None:
+                        tensor.zero_()  # an optimizer begins with zeros
+                    else:
+                        tensor.copy_(before)

@@ -68,7 +68,9 @@ def _check_network(folder: Path, kind: Any) -> None:
 
 
 def _check_sides(folder: Path, sizes: Any) -> None:
-    for size in sizes if isinstance(sizes, list) else [sizes]:
+    if not isinstance(sizes, list):
+        sizes = [sizes]
+    for size in sizes:
         if isinstance(size, int | float):
             PRIOR_SIDE.check(int(size), f"The diffusion prior in {folder} takes images of {size:,} pixels a side.")
 

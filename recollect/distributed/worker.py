@@ -55,8 +55,10 @@ class Worker:
                     folders.append(Path(temporary) / str(number))
                     given.write(folders[-1])
                     arguments.append(folders[-1])
+                elif _is_reference(given):
+                    arguments.append(self._shared[given])
                 else:
-                    arguments.append(self._shared[given] if _is_reference(given) else given)
+                    arguments.append(given)
             return function(*arguments), [Files.of(folder) for folder in folders]
 
     def _fetch(self, references: Sequence[Any]) -> None:

@@ -91,7 +91,9 @@ class Prefetcher(Generic[State]):
 
     def _make_in_thread(self, rows: slice) -> Prepared[State]:
         with torch.no_grad(), torch.cuda.stream(self._stream):  # neither is inherited from the other thread
-            return Prepared(self._begin(rows), self._stream.record_event() if self._stream else None)
+            state = self._begin(rows)
+            ready = self._stream.record_event() if self._stream else None
+            return Prepared(state, ready)
 
     def _arrived(self, block: Prepared[State]) -> State:
         """Order the block before the steps' stream, and keep its memory until that stream has used it."""

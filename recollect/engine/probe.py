@@ -29,8 +29,9 @@ class Probe(NamedTuple):
 def probe_network(f: Callable[[Tensor], Tensor], images: Tensor, may_wait: bool = True) -> Probe:
     """Call f once; a network that is known not to wait for a GPU is not watched for it, which takes time."""
     waits = ""
+    is_watched = may_wait and images.device.type == "cuda"
     try:
-        with RefuseToWait() if may_wait and images.device.type == "cuda" else nullcontext():
+        with RefuseToWait() if is_watched else nullcontext():
             outputs = apply_checked(f, given := images.clone())
     except Waits as operation:
         outputs, waits = apply_checked(f, given := images.clone()), str(operation)

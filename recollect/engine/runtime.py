@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.memory import free_memory, pytorch_memory
+from recollect.devices.model_call import ModelCall
 from recollect.devices.precision import (
-    apply_checked,
+    call_checked,
     check_dtype,
-    check_output,
     device_of,
     evaluation_mode,
     module_of,
-    noting_errors,
 )  # fmt: skip
 from recollect.engine.probe import Probe, is_compiled, is_known_code, probe_network, values_out_of_range
 from recollect.errors import InputError, is_number
@@ -52,6 +51,7 @@ class Runtime:
         self.device, self.home = device_of(f, otherwise=y.device), y.device
         self._first = y[: min(PROBE_IMAGES, chunk or PROBE_IMAGES)].to(self.device)
         self._bytes_an_image = 0  # at the peak of a call, where a GPU has been measured
+        self._call = ModelCall()
         self._fused: dict[tuple[float, int], FusedAdmm] = {}
         self._accelerator = self._find_accelerator(len(y)) if accelerated and is_wanted() else None
         if self._runs_kernels:
@@ -60,19 +60,28 @@ class Runtime:
         self.chunk = chunk or self._choose_chunk(y)
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self._accelerator is None:
-            return apply_checked(self._f, x)
-        with noting_errors():
-            out = self._accelerator(x)
-        return check_output(out, x)
+        return self._apply(self._f, x)
+
+    def admm_schedule(self, steps: int) -> list[Autoencoder]:
+        """List what is called at each step of ADMM: the model itself, unless it says otherwise."""
+        schedule = schedule_of(self._f)
+        if schedule is None:
+            return [self] * steps
+        return [partial(self._apply, f) for f in schedule(steps)]
 
     def fused_admm(self, gamma: float, steps: int) -> FusedAdmm | None:
-        """ADMM's steps for erasures in one pass over memory; None without acceleration."""
-        if self._accelerator is None:
+        """ADMM's steps for erasures in one pass over memory; None without acceleration, or if steps differ."""
+        if self._accelerator is None or schedule_of(self._f) is not None:
             return None
         if (gamma, steps) not in self._fused:
             self._fused[gamma, steps] = self._accelerator.fused_admm(self, gamma, steps)
         return self._fused[gamma, steps]
+
+    def _apply(self, f: Autoencoder, x: Tensor) -> Tensor:
+        """Call the model, or a form of it with the same layers."""
+        if self._accelerator is not None:
+            f = partial(self._accelerator, f=f)
+        return call_checked(self._call, f, x)
 
     @property
     def arithmetic(self) -> str:
@@ -84,7 +93,8 @@ class Runtime:
     def probe(self) -> Probe | None:
         """What the network does in PyTorch with an image of values out of range, and where kernels compare, with three
         of its own; None if it refuses both: the same error comes up when it is called in earnest."""
-        own_images = self._first[: PROBE_IMAGES - 1 if self._runs_kernels else 0]
+        count = PROBE_IMAGES - 1 if self._runs_kernels else 0
+        own_images = self._first[:count]
         may_wait = not self.is_known_code
         with suppress(Exception), self._watching():
             return probe_network(self._f, torch.cat([own_images, values_out_of_range(self._first[:1])]), may_wait)
@@ -127,8 +137,10 @@ class Runtime:
             return None
         from recollect.accelerate import Accelerator
 
-        plain = bool(self._modules) and not any(is_compiled(m) for m in self._modules)
-        return Accelerator(self._f, self._modules if plain else [], self.device, images, self.is_known_code)
+        modules = self._modules
+        if any(is_compiled(module) for module in modules):
+            modules = []  # their layers are compiled into other functions
+        return Accelerator(self._f, modules, self.device, images, self.is_known_code)
 
     def _watching(self) -> AbstractContextManager[None]:
         return self._accelerator.watching() if self._accelerator else nullcontext()
@@ -213,6 +225,11 @@ def origin_of(f: Autoencoder) -> float:
     """Return the pixel value that is zero in the model's own range, where ADMM starts; 0 unless the model says so."""
     origin = getattr(module_of(f), "admm_origin", 0.0)
     return float(origin) if is_number(origin) else 0.0
+
+
+def schedule_of(f: Autoencoder) -> Callable[[int], Sequence[Autoencoder]] | None:
+    """Return the function by which a model names the autoencoder of each step of ADMM, if it has one."""
+    return getattr(module_of(f), "admm_schedule", None)
 
 
 def check_damaged(y: Tensor) -> None:

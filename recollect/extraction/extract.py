@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from recollect.counting import counted
 from recollect.devices.precision import device_of
 from recollect.diffusion import Denoiser, sample
 from recollect.diffusion.sampling import STEPS, evaluations_for
@@ -57,20 +58,19 @@ class Extraction:
     def by_start(self) -> dict[str, dict[str, int]]:
         """For each kind of start: the samples, those that are copies approximately, and of how many images."""
         kinds, copied = np.array(self.starts), self.nearest.mse < APPROXIMATE
-        return {
-            kind: {
-                "samples": int((kinds == kind).sum()),
-                "copies": int(copied[kinds == kind].sum()),
-                "distinct": len(np.unique(self.nearest.by_pixels[copied & (kinds == kind)])),
-            }
-            for kind in dict.fromkeys(self.starts)
-        }
+        counts = {}
+        for kind in dict.fromkeys(self.starts):
+            of_kind = kinds == kind
+            copies = of_kind & copied
+            distinct = np.unique(self.nearest.by_pixels[copies])
+            counts[kind] = {"samples": int(of_kind.sum()), "copies": int(copies.sum()), "distinct": len(distinct)}
+        return counts
 
     def __str__(self) -> str:
         distinct, total = self.distinct, len(self.ids)
         lines = [
-            f"{distinct['approximate']} of the {total} training images came out of {len(self.samples)} samples "
-            f"({self.kind}): {distinct['accurate']} of them almost exactly.",
+            f"{distinct['approximate']} of the {total} training images came out of "
+            f"{counted(len(self.samples), 'sample')} ({self.kind}): {distinct['accurate']} of them almost exactly.",
             f"By the patch rule of Carlini et al. (2023), {distinct['patches']} came out.",
             f"This took {self.evaluations} network evaluations{_each(self.evaluations_each)}.",
         ]

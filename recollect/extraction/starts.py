@@ -42,7 +42,9 @@ OF_UNSEEN = ("unseen image", "blend of unseen images")
 
 def kinds_of_starts(count: int, *, with_unseen: bool) -> list[str]:
     """Name the kind of each start."""
-    names = [*KINDS, *(OF_UNSEEN if with_unseen else ())]
+    names = list(KINDS)
+    if with_unseen:
+        names += OF_UNSEEN
     return [names[number % len(names)] for number in range(count)]
 
 

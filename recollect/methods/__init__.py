@@ -5,6 +5,7 @@ from recollect.methods.base import Method
 from recollect.methods.biharmonic import Biharmonic
 from recollect.methods.blind import Blind
 from recollect.methods.ddnm import DDNM
+from recollect.methods.ddnm_of_model import DDNMOfModel
 from recollect.methods.iterate import Iterate
 from recollect.methods.known_mask import KnownMask, KnownMaskLong
 from recollect.methods.refined import Refined
@@ -18,6 +19,7 @@ __all__ = [
     "METHODS",
     "Biharmonic",
     "Blind",
+    "DDNMOfModel",
     "Iterate",
     "KnownMask",
     "KnownMaskLong",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -17,11 +18,17 @@ def admm(f: Autoencoder, y: Tensor, theta: Degradation, *, gamma: float, steps: 
     """Estimate x for a given degradation theta (Algorithm 1); v starts at `origin`, zero in the model's own range."""
     v = xi = torch.full_like(y, origin)
     u = torch.zeros_like(y)
-    for _ in range(steps):
+    for prior in priors(f, steps):
         xi = theta.prox(v - u, y, gamma)  # line 6
-        v = f(xi + u)  # line 8: the autoencoder is the prior
+        v = prior(xi + u)  # line 8: the autoencoder is the prior
         u = u + xi - v  # line 9
     return xi
+
+
+def priors(f: Autoencoder, steps: int) -> Sequence[Autoencoder]:
+    """List the prior of each step: f itself, unless f says another one, such as a noise level that falls."""
+    schedule = getattr(f, "admm_schedule", None)
+    return [f] * steps if schedule is None else schedule(steps)
 
 
 def solve(f: Runtime, y: Tensor, theta: Degradation, *, gamma: float, steps: int) -> Tensor:

@@ -34,6 +34,7 @@ class Method:
     companion: ClassVar[str] = ""  # the baseline that an audit runs beside it
     only_erasures: ClassVar[bool] = False  # it undoes erased pixels and no other damage
     only_images: ClassVar[bool] = False  # it takes images and neither signals nor rows
+    only_diffusion: ClassVar[bool] = False  # it needs a diffusion model
     needs_black_fill: ClassVar[bool] = False  # it works only where erased pixels are zero
     stops_at_limit: ClassVar[bool] = False  # reaching the limit of steps is its normal end
     headline_rank: ClassVar[int] = 0  # of equally strong attacks, the headline names the one with the highest
@@ -41,6 +42,7 @@ class Method:
     recorded_as: ClassVar[str] = ""  # the class that records name, where this one only has other defaults
     colour: ClassVar[str | None] = None  # of recollect.palette; None takes one that is free
     order: ClassVar[int] = 100  # position in help and legends
+    version: ClassVar[int] = 1  # one more whenever it computes something else with the same fields
 
     @property
     def kind(self) -> str:

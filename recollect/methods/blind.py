@@ -14,6 +14,7 @@ from recollect.errors import InputError
 from recollect.image_values import all_finite, mean_square, per_image
 from recollect.methods.admm import check_admm, solve
 from recollect.methods.base import Method
+from recollect.per_image import PerImage
 from recollect.recovery import Stop
 
 CONVERGED_MSE = 1e-9  # successive estimates closer than this (MSE) ...
@@ -21,18 +22,38 @@ CALM_ROUNDS = 3  # ... this many times running: the paper's stopping rule
 
 
 @dataclass(frozen=True, eq=False)
+class Member(PerImage):
+    """An estimate on a cycle, and how far the model moves it."""
+
+    estimate: Tensor
+    degradation: Degradation
+    moved: Tensor  # |f(x) - x|^2 over the image's values
+
+    def replaced(self, new: Member, where: Tensor) -> Member:
+        """Take the new member of the images that `where` marks."""
+        rows = torch.arange(len(self), device=where.device)
+        return Member.join([self, new])[rows + len(self) * where]
+
+
+@dataclass(frozen=True, eq=False)
 class BlindBatch(Active):
-    """The degradation estimate is all that rounds carry over; the rest decides when to stop."""
+    """The degradation estimate is all that rounds carry over; the rest decides when to stop and what to return."""
 
     y: Tensor
     calm: Tensor  # rounds running with a change below CONVERGED_MSE
     seen: Tensor  # fingerprints of all earlier degradation estimates
     limit: Tensor  # rounds, of each image
+    lap: Tensor  # rounds left of the lap in which the members of a cycle are compared
+    least_moved: Member  # of those so far
 
 
 @dataclass(frozen=True)
 class Blind(Method):
-    """Rounds of ADMM with the current degradation estimate, then a refit of that estimate, from `start(y)`."""
+    """Rounds of ADMM with the current degradation estimate, then a refit of that estimate, from `start(y)`.
+
+    An image whose degradation estimates repeat in a cycle has no answer of its own. It takes one more lap, and the
+    member of the cycle that the model moves least, |f(x) - x|, is returned.
+    """
 
     gamma: float = 0.5
     steps: int = 40
@@ -48,6 +69,7 @@ class Blind(Method):
     headline_rank: ClassVar[int] = 2
     colour: ClassVar[str | None] = "blue"
     order: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # 1 returned the member at which a cycle was noticed
 
     def __post_init__(self) -> None:
         check_admm(self.gamma, self.steps)
@@ -67,9 +89,13 @@ class Blind(Method):
         assert batch.degradation is not None
         seen = torch.zeros(len(batch), self.limit + 1, dtype=torch.int64, device=f.device)
         seen[:, 0] = batch.degradation.fingerprint()
-        limits = torch.full_like(batch.index, self.limit)
-        calm = torch.zeros_like(batch.index)
-        return BlindBatch(**vars(batch), y=batch.estimate, calm=calm, seen=seen, limit=limits)
+        limits, zeros = torch.full_like(batch.index, self.limit), torch.zeros_like(batch.index)
+        moved = torch.full(zeros.shape, torch.inf, dtype=y.dtype, device=f.device)
+        least = Member(batch.estimate, batch.degradation, moved)
+        return BlindBatch(
+            **vars(replace(batch, cycle=zeros)), y=batch.estimate, calm=zeros, seen=seen, limit=limits, lap=zeros,
+            least_moved=least,
+        )  # fmt: skip
 
     def step(self, f: Runtime, batch: BlindBatch) -> BlindBatch:
         """One round: ADMM with the current degradation estimate, then a refit of that estimate."""
@@ -84,20 +110,56 @@ class Blind(Method):
         batch = replace(
             batch, estimate=x, degradation=theta, rounds=batch.rounds + 1, steps=batch.steps + self.steps, calm=calm
         )
-        stop, seen = self._why_stop(batch, theta.fingerprint())
-        return replace(batch, stop=torch.where(finite, stop, Stop.DIVERGED), seen=seen)
+        batch = _end(_notice_cycle(batch, theta.fingerprint()))
+        batch = _compare_members(f, batch)
+        return replace(batch, stop=torch.where(finite, batch.stop, Stop.DIVERGED))
 
-    def _why_stop(self, batch: BlindBatch, fingerprint: Tensor) -> tuple[Tensor, Tensor]:
-        """Say which images have converged, cycle or reached the limit.
 
-        An estimate equal to the last one repeats for ever: converged. One equal to an earlier one is a cycle, unless
-        the paper's rule is about to end the image.
-        """
-        rounds = batch.rounds[:, None]
-        earlier = torch.arange(batch.seen.shape[1], device=rounds.device) < rounds
-        before = (batch.seen == fingerprint[:, None]) & earlier
-        unchanged = before.gather(1, rounds - 1)[:, 0]
-        stop = torch.where(batch.rounds >= batch.limit, Stop.LIMIT, Stop.RUNNING)
-        stop = torch.where(before.any(1) & (batch.calm == 0), Stop.CYCLE, stop)
-        stop = torch.where(unchanged | (batch.calm >= CALM_ROUNDS), Stop.CONVERGED, stop)
-        return stop, batch.seen.scatter(1, rounds, fingerprint[:, None])
+def _notice_cycle(batch: BlindBatch, fingerprint: Tensor) -> BlindBatch:
+    """Begin the lap of images whose degradation estimate equals an earlier one.
+
+    One equal to the last is no cycle: it repeats for ever. Nor is one where the paper's rule is about to end an image.
+    """
+    rounds = torch.arange(batch.seen.shape[1], device=fingerprint.device)
+    equal = (batch.seen == fingerprint[:, None]) & (rounds < batch.rounds[:, None])
+    length = batch.rounds - torch.where(equal, rounds, -1).max(1).values
+    assert batch.cycle is not None
+    begins = equal.any(1) & (length > 1) & (batch.calm == 0) & (batch.cycle == 0)
+    return replace(
+        batch,
+        cycle=torch.where(begins, length, batch.cycle),
+        lap=torch.where(begins, length - 1, (batch.lap - 1).clamp(min=0)),
+        seen=batch.seen.scatter(1, batch.rounds[:, None], fingerprint[:, None]),
+    )
+
+
+def _end(batch: BlindBatch) -> BlindBatch:
+    """Stop images that have converged, have been around their cycle, or have reached the limit."""
+    assert batch.cycle is not None
+    now, last = (batch.seen.gather(1, batch.rounds[:, None] - back)[:, 0] for back in (0, 1))
+    at_limit = batch.rounds >= batch.limit
+    around = (batch.cycle > 0) & ((batch.lap == 0) | at_limit)
+    converged = (now == last) | (batch.calm >= CALM_ROUNDS)
+    stop = torch.where(at_limit, Stop.LIMIT, Stop.RUNNING)
+    stop = torch.where(around, Stop.CYCLE, stop)
+    stop = torch.where(converged, Stop.CONVERGED, stop)
+    return replace(batch, stop=stop, cycle=torch.where(converged, 0, batch.cycle))
+
+
+def _compare_members(f: Runtime, batch: BlindBatch) -> BlindBatch:
+    """Keep the member of a cycle that the model moves least; an image that ends there takes it as its answer."""
+    x, theta = batch.estimate, batch.degradation
+    assert batch.cycle is not None
+    assert theta is not None
+    cycling = batch.cycle > 0
+    rows = torch.nonzero(cycling)[:, 0]
+    if not len(rows):
+        return batch
+    moved = torch.full_like(batch.least_moved.moved, torch.inf)
+    moved[rows] = mean_square(f(x[rows]) - x[rows])
+    member, is_first = Member(x, theta, moved), batch.lap == batch.cycle - 1
+    least = batch.least_moved.replaced(member, cycling & (is_first | (moved < batch.least_moved.moved)))
+    answer = member.replaced(least, batch.stop == Stop.CYCLE)
+    return replace(
+        batch, least_moved=least, estimate=answer.estimate, degradation=answer.degradation, steps=batch.steps + cycling
+    )

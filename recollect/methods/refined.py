@@ -97,6 +97,7 @@ class Refined(Method):
     headline_rank: ClassVar[int] = 3
     colour: ClassVar[str | None] = "orange"
     order: ClassVar[int] = 2
+    version: ClassVar[int] = 2  # 1 took the member of a cycle at which blind noticed it
 
     def __post_init__(self) -> None:
         Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
@@ -117,6 +118,7 @@ class Refined(Method):
         self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
         blind = Blind(self.gamma, self.steps, self.limit, self.start).recover(f, y, truth, trace, None)
+        blind = replace(blind, cycle=None)  # of the answer that is chosen in the end, nothing is known of cycles
         budget = BUDGET_FACTOR * blind.steps
         best = self._judge(f, y, blind)
         if not self.paste:
@@ -171,10 +173,11 @@ class Refined(Method):
         return best.with_better(left, self._judge(f, y[left], other)), budget.index_add(0, left, other.steps)
 
     def _without_noise(
-        self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, budget: Tensor, places: Tensor | None = None
+        self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, budget: Tensor, positions: Tensor | None = None
     ) -> Answer:
         """Let the model settle answers that follow a noisy y, before they are compared with fixed points."""
-        positions = torch.arange(len(y), device=y.device) if places is None else places
+        if positions is None:
+            positions = torch.arange(len(y), device=y.device)
         remaining = (budget - best.recovery.steps)[positions] - 2 * PASSES_TO_JUDGE
         limits = _multiple_of_checks(remaining.clamp(max=DENOISING_STEPS))
         left = torch.nonzero(limits > 0)[:, 0]

@@ -1,6 +1,6 @@
 """Other people's autoencoders: files or objects of the usual kinds, adapted to images in [0, 1]."""
 
-from recollect.models.adapt import Adaptation, Adapted, stated_ranges
+from recollect.models.adapt import Adaptation, Adapted, stated_parts
 from recollect.models.open_model import open_model
 from recollect.models.portable import PortableModel
 from recollect.models.probe import Probe, probe_model
@@ -9,5 +9,5 @@ from recollect.models.value_range import Scaling
 
 __all__ = [
     "Adaptation", "Adapted", "PortableModel", "Probe", "Scaling", "open_model", "probe_model", "source_hash",
-    "stated_ranges",
+    "stated_parts",
 ]  # fmt: skip

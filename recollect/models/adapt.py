@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from recollect.errors import InputError, is_whole
-from recollect.models.outputs import pick_output
+from recollect.models.batch_sizes import BatchSizes
+from recollect.models.outputs import ends_in_sigmoid, pick_output
 from recollect.models.value_range import Numbers, Scaling, read_range, read_scaling
 from recollect.models.wording import option, size
 
-Part = Literal["input", "output"]
+Part = Literal["input", "output", "layout"]
+LAYOUTS = ("nchw", "nhwc")  # of a batch: images, channels, height and width; channels last, as Keras has them
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,10 @@ class Adaptation:
     back: Scaling = field(default_factory=Scaling)  # how the model's output is read
     output: str | int | None = None
     channels: int | None = None  # as many as the images have
-    batch: int | None = None  # any number of images at once
+    batch: BatchSizes = field(default_factory=BatchSizes)  # by default any number of images at once
     flat: bool = False
-    stated: tuple[Part, ...] = field(default=(), compare=False, repr=False)  # whose ranges the user gave
+    layout: str = LAYOUTS[0]
+    stated: tuple[Part, ...] = field(default=(), compare=False, repr=False)  # what the user gave
 
     @property
     def plain(self) -> bool:
@@ -45,22 +48,37 @@ def read_adaptation(
     channels: int | None,
     batch: int | None,
     flat: bool,
+    layout: str | None,
 ) -> Adaptation:
     """Check the options of a model."""
     if channels not in (None, 1, 3):
         raise InputError(f"channels is 1 (grey) or 3 (colour), got {channels}.")
     if batch is not None and not is_whole(batch, 1):
         raise InputError(f"batch is a number of images, 1 or more; got {batch!r}.")
+    if layout not in (None, *LAYOUTS):
+        raise InputError(f"layout is {' or '.join(LAYOUTS)} (channels last), got {layout!r}.")
     into = read_scaling("0,1" if input_range is None else input_range, mean, std)
-    back = into if output_range is None else read_range("output_range", output_range)
-    stated = stated_ranges({"input_range": input_range, "output_range": output_range, "mean": mean})
-    return Adaptation(into, back, output, channels, batch, flat, stated)
+    back = into
+    if output_range is not None:
+        back = read_range("output_range", output_range)
+    elif ends_in_sigmoid(output):
+        back = Scaling.of_range(0, 1, "output_range")
+    stated = stated_parts({"input_range": input_range, "output_range": output_range, "mean": mean, "layout": layout})
+    sizes = BatchSizes() if batch is None else BatchSizes(batch, batch)
+    return Adaptation(into, back, output, channels, sizes, flat, layout or LAYOUTS[0], stated)
 
 
-def stated_ranges(options: Mapping[str, Any]) -> tuple[Part, ...]:
-    """Say of which values the options of a model state the range."""
-    names: dict[str, Part] = {"input_range": "input", "mean": "input", "output_range": "output"}
+def stated_parts(options: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Say what the options of a model state: the range of its input or output, its layout."""
+    names: dict[str, Part] = {"input_range": "input", "mean": "input", "output_range": "output", "layout": "layout"}
     return tuple(dict.fromkeys(part for name, part in names.items() if options.get(name) is not None))
+
+
+def other_form(returned: torch.Size, given: torch.Size) -> str:
+    """Say which option a model asks for that returns as many values in another form."""
+    if len(given) == 4 and returned == torch.Size([given[0], *given[2:], given[1]]):
+        return f"if its channels come last, set {option('layout', 'nhwc')}"
+    return f"if it works on flat vectors, set {option('flat', True)}"
 
 
 class Adapted(nn.Module):
@@ -74,21 +92,23 @@ class Adapted(nn.Module):
         self.how = how
         self.device = device  # of a function that runs on a device of its own; a module's weights say theirs
 
-    def forward(self, images: Tensor) -> Tensor:
-        batch = self.how.batch
-        if batch is None:
-            return self._reconstruct(images)
-        return torch.cat([self._filled(part, batch) for part in images.split(batch)])
+    @classmethod
+    def of(cls, model: Callable[[Tensor], Any]) -> Adapted:
+        """Return a model as one behind an adaptation, if only behind one that changes nothing."""
+        return model if isinstance(model, Adapted) else cls(model, Adaptation())
 
-    def _filled(self, part: Tensor, batch: int) -> Tensor:
-        """Reconstruct a part of a batch, filled up to the only size the model takes by repeating its last image."""
-        missing = batch - len(part)
-        if not missing:
-            return self._reconstruct(part)
-        return self._reconstruct(torch.cat([part, part[-1:].expand(missing, *part.shape[1:])]))[: len(part)]
+    def but(self, **changes: Any) -> Adapted:
+        """Return the same model behind an adaptation that differs in some points."""
+        return Adapted(self.inner, replace(self.how, **changes), self.device)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.how.batch.apply(self._reconstruct, images)
 
     def _reconstruct(self, images: Tensor) -> Tensor:
         values = self.how.into.to_model(_with_channels(images, self.how.channels))
+        last = self.how.layout == LAYOUTS[1]
+        if last:
+            values = values.permute(0, 2, 3, 1).contiguous()
         shape = values.shape
         if self.how.flat:
             values = values.flatten(1)
@@ -97,9 +117,10 @@ class Adapted(nn.Module):
             out = _unflattened(out, shape)
         elif out.shape != shape and out.shape[1:].numel() == shape[1:].numel():
             raise InputError(
-                f"The model returned {size(out.shape)} for images of {size(shape)}; if it works on flat vectors, "
-                f"set {option('flat', True)}."
+                f"The model returned {size(out.shape)} for images of {size(shape)}; {other_form(out.shape, shape)}."
             )
+        if last and out.ndim == 4:  # the probe names another number of dimensions
+            out = out.permute(0, 3, 1, 2).contiguous()
         return self._as_given(self.how.back.to_pixels(out), images)
 
     def _run(self, values: Tensor) -> Tensor:

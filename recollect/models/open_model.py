@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from recollect.devices.precision import check_device
 from recollect.errors import InputError
 from recollect.models.adapt import Adapted, read_adaptation
+from recollect.models.batch_sizes import BatchSizes
 from recollect.models.formats import ModelReference, find_format
 from recollect.models.formats.base import known_suffixes
 from recollect.models.value_range import Numbers
@@ -35,22 +36,26 @@ def open_model(
     channels: int | None = None,
     batch: int | None = None,
     flat: bool = False,
+    layout: str | None = None,
 ) -> nn.Module:
     """Open a model and adapt it: images in [0, 1] go in, images of the same shape come out.
 
     what: an nn.Module, a callable, a file (recollect checkpoint, TorchScript, .pt2, .onnx), a folder with a diffusion
         model, or package.module:factory.
         A factory is code that you name and trust: it is imported and called. No file runs code when it is opened.
-    weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth), and which one of several.
+    weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth, .ckpt), and which of several:
+        an entry of the file, or the prefix of its names, with the dot at its end.
     label: the class of a class-conditional diffusion model.
     device: where the model runs. Defaults to CUDA if available; a model that is passed in stays where it is.
     input_range, or mean and std: the values that the model takes in place of [0, 1], such as "-1,1". A range that is
         stated holds, though another may fit better.
     output_range: the range of its output, if that differs from the range of its input.
-    output: which part of what it returns is the image: 0, "sample", "0.sample".
+    output: which part of what it returns is the image: 0, "sample", "0.sample"; with "sigmoid" as its last step
+        ("sigmoid", "0.sigmoid") where the model returns logits.
     channels: 1 or 3, the channels that the model takes, if the images have another number.
     batch: the only number of images it takes at once.
     flat: it takes and returns vectors, one an image.
+    layout: "nhwc" for a model whose channels come last, as Keras and TensorFlow have them; by default "nchw".
     """
     adaptation = read_adaptation(
         input_range=input_range,
@@ -61,11 +66,12 @@ def open_model(
         channels=channels,
         batch=batch,
         flat=flat,
+        layout=layout,
     )
     check_device(device)
     model = _open(what, weights, weights_key, label, device)
-    if adaptation.batch is None:
-        adaptation = replace(adaptation, batch=getattr(model, "fixed_batch", None))  # that a file itself states
+    if batch is None:
+        adaptation = replace(adaptation, batch=getattr(model, "batch_sizes", BatchSizes()))  # that a file itself states
     if not isinstance(model, nn.Module):
         return Adapted(model, adaptation, device)
     return model if adaptation.plain else Adapted(model, adaptation)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor
 
+from recollect.counting import counted
+from recollect.devices.model_call import ModelCall
 from recollect.errors import InputError
 from recollect.models.wording import option, size
 
 MOST_LISTED = 12
+SIGMOID = "sigmoid"  # as the last step of `output`: the model returns logits
+
+
+def call_model(model: Callable[[Tensor], Any], images: Tensor) -> Tensor:
+    """Call a model on a copy of images, and return the image of what it returns."""
+    return ModelCall()(lambda part: pick_output(model(part), None, part), images.clone())
 
 
 def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tensor:
-    """Return the tensor that `output` names (0, sample, 0.sample), or all of it."""
+    """Return the tensor that `output` names (0, sample, 0.sample), or all of it; a sigmoid of it for logits.sigmoid."""
     if output is None:
         return _whole(returned, given)
     part = returned
@@ -23,6 +31,16 @@ def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tenso
     if not isinstance(part, Tensor):
         raise InputError(f"{option('output', output)} is {_contents(part, given, str(output))}")
     return part
+
+
+def ends_in_sigmoid(output: str | int | None) -> bool:
+    """Say whether the image is the sigmoid of what the model returns."""
+    return str(output).split(".")[-1] == SIGMOID
+
+
+def with_sigmoid(output: str | int | None) -> str:
+    """Write the option for the sigmoid of what an option names."""
+    return SIGMOID if output is None else f"{output}.{SIGMOID}"
 
 
 def _whole(returned: Any, given: Tensor) -> Tensor:
@@ -38,6 +56,8 @@ def _step(whole: Any, step: str, output: str | int, given: Tensor) -> Any:
         return whole[int(step)]
     if step in parts:
         return parts[step]
+    if isinstance(whole, Tensor) and step == SIGMOID:
+        return whole.sigmoid()
     if isinstance(whole, Tensor):
         raise InputError(
             f"The model returned a tensor, which has no part {step!r}; leave {option('output', output)} out."
@@ -58,12 +78,8 @@ def _contents(returned: Any, given: Tensor, inside: str = "") -> str:
     likeliest = (alike or [name for name, _ in parts])[0]
     choice = option("output", f"{inside}.{likeliest}") if inside else option("output", _as_written(likeliest))
     hint = "which has the shape of the images" if alike else "for example"
-    whole = f"a {type(returned).__name__} of {_counted(len(parts))} ({listed})"
+    whole = f"a {type(returned).__name__} of {counted(len(parts), 'part')} ({listed})"
     return f"{whole}; say which is the image with {choice}, {hint}."
-
-
-def _counted(parts: int) -> str:
-    return "1 part" if parts == 1 else f"{parts} parts"
 
 
 def _as_written(name: str) -> str | int:

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from recollect.devices.precision import evaluation_mode, weights_of
-from recollect.errors import InputError, first_line
+from recollect.errors import InputError, first_line, is_out_of_memory
 from recollect.images import Images
-from recollect.models.adapt import Adaptation, Adapted, Part
+from recollect.models.adapt import Adapted, Part, other_form
 from recollect.models.batch_check import batch_influence
-from recollect.models.outputs import pick_output
+from recollect.models.outputs import call_model
 from recollect.models.range_check import check_range, reconstruction_error
 from recollect.models.wording import option, size
 
@@ -58,10 +58,12 @@ def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT, stat
 def _run(model: Any, pixels: Tensor) -> Tensor:
     """Return the model's images, or raise an error that says what it would take."""
     try:
-        return pick_output(model(pixels.clone()), None, pixels)
+        return call_model(model, pixels)
     except InputError:
         raise
     except Exception as error:  # a foreign model may raise anything
+        if is_out_of_memory(error):
+            raise
         shape = size(pixels.shape[1:])
         hint = _what_works(model, pixels)
         raise InputError(f"The model cannot take images of {shape} ({first_line(error)}); {hint}") from error
@@ -70,7 +72,7 @@ def _run(model: Any, pixels: Tensor) -> Tensor:
 def _run_batch(model: Any, usual: int, pixels: Tensor) -> Tensor:
     """Run another number of images than usual: recovery does, as images finish at different times."""
     try:
-        return _check_form(pick_output(model(pixels.clone()), None, pixels), pixels)
+        return _check_form(call_model(model, pixels), pixels)
     except Exception as error:  # a foreign model may raise anything
         raise InputError(
             f"The model takes {usual} images at once and fails with {len(pixels)} ({first_line(error)}); set "
@@ -80,22 +82,28 @@ def _run_batch(model: Any, usual: int, pixels: Tensor) -> Tensor:
 
 def _what_works(model: Any, pixels: Tensor) -> str:
     """Say the first change of one option under which the model runs."""
-    if len(pixels) > 1 and _runs(model, Adaptation(), pixels[:1]):
+    if len(pixels) > 1 and _runs(model, pixels[:1]):
         return f"it takes one image at a time: set {option('batch', 1)}."
-    others: list[tuple[str, int]] = [("channels", 4 - pixels.shape[1]), ("flat", True)] if pixels.ndim == 4 else []
-    others += [("flat", True)] if pixels.ndim == 3 else []
-    for name, value in others:
-        if _runs(model, Adaptation(**{name: value}), pixels[:1]):  # type: ignore[arg-type]
-            return f"set {option(name, value)}, with which it runs."
+    for changes in _changes_to_try(pixels):
+        if _runs(model, pixels[:1], **changes):
+            options = " and ".join(option(name, value) for name, value in changes.items())
+            return f"set {options}, with which it runs."
     return (
         "check the size of the images (a source takes ?size=N), the channels option (1 or 3) "
         "and the batch option (a fixed number of images)."
     )
 
 
-def _runs(model: Any, how: Adaptation, pixels: Tensor) -> bool:
+def _changes_to_try(pixels: Tensor) -> list[dict[str, Any]]:
+    if pixels.ndim != 4:
+        return [{"flat": True}]
+    channels, last = {"channels": 4 - pixels.shape[1]}, {"layout": "nhwc"}
+    return [channels, last, {**channels, **last}, {"flat": True}]
+
+
+def _runs(model: Any, pixels: Tensor, **changes: Any) -> bool:
     try:
-        return Adapted(model, how)(pixels).shape == pixels.shape
+        return call_model(Adapted.of(model).but(**changes), pixels).shape == pixels.shape
     except Exception:  # a foreign model may raise anything; here only success matters
         return False
 
@@ -108,7 +116,7 @@ def _check_form(out: Tensor, pixels: Tensor) -> Tensor:
             "and with the output option that the right part is taken."
         )
         if len(out) == len(pixels) and out[0].numel() == pixels[0].numel():
-            hint = f"if it works on flat vectors, set {option('flat', True)}."
+            hint = f"{other_form(out.shape, pixels.shape)}."
         raise InputError(f"The model returned {size(out.shape)} for images of {size(pixels.shape)}; {hint}")
     if out.dtype != pixels.dtype:
         raise InputError(f"The model returned {out.dtype} for {pixels.dtype} images; call model.float() first.")

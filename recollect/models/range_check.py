@@ -1,23 +1,27 @@
-"""Check the stated range of values: the right one lets a model reproduce training images."""
+"""Check how a model is adapted: the right range, layout and output let it reproduce training images."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from recollect.diffusion import DenoiserAt
 from recollect.errors import InputError
-from recollect.models.adapt import Adaptation, Adapted, Part
+from recollect.models.adapt import LAYOUTS, Adaptation, Adapted, Part
+from recollect.models.outputs import call_model, ends_in_sigmoid, with_sigmoid
 from recollect.models.value_range import Scaling
+from recollect.models.wording import option
 
 HOPELESS = 2e-3  # a reconstruction error above this (27 dB) calls for a search of other ranges
 BETTER = 10  # one that is not hopeless and fits this many times better is no accident
 
-PIXELS = Scaling.of_range(0, 1)
+FAR_BELOW_GREY = 0.25  # of the error of one grey for all pixels
+
+PIXELS, PLAIN_OUTPUT = Scaling.of_range(0, 1), Scaling.of_range(0, 1, "output_range")
 COMMON = (  # mean and std of ImageNet, CIFAR-10 and MNIST
     ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     ((0.4914, 0.4822, 0.4465), (0.247, 0.2435, 0.2616)),
@@ -30,45 +34,79 @@ def reconstruction_error(out: Tensor, pixels: Tensor) -> float:
 
 
 def check_range(model: Any, pixels: Tensor, mse: float, stated: tuple[Part, ...] = ()) -> str:
-    """Raise an error if the assumed range is hopeless and another fits far better.
+    """Raise an error if the assumed range, layout or output is hopeless and another fits far better.
 
-    A range that the user stated holds: the doubt is returned as a sentence. The model x + g(x) with a bounded g, for
-    example, reproduces anything in grey levels from 0 to 255, and nothing is wrong with its own range.
+    What the user stated holds: the doubt is returned as a sentence. The model x + g(x) with a bounded g, for example,
+    reproduces anything in grey levels from 0 to 255, and nothing is wrong with its own range.
     """
     if not _is_in_doubt(model, mse):
         return ""
-    best, other, how = _best_range(model, pixels, mse)
-    if not (best <= HOPELESS and best * BETTER < mse):
+    adapted = Adapted.of(model)
+    best, other = _best_adaptation(adapted, pixels, mse)
+    if not (best <= _good_enough(pixels, mse) and best * BETTER < mse):
         return ""
-    options = other.into.words
-    if other.into != other.back:
-        options = f"{other.into.words} with {other.back.words}"
+    changes = _changes(adapted.how, other)
     doubt = (
-        f"as given, the model reproduces these images with an error (MSE) of {mse:.2g}, and with {options} it is "
-        f"{best:.2g}"
+        f"as given, the model reproduces these images with an error (MSE) of {mse:.2g}, and with "
+        f"{' and '.join(change.other for change in changes)} it is {best:.2g}"
     )
-    if _contradicts(other, how, (*how.stated, *stated)):
-        return f"The stated range of values is used although another fits far better: {doubt}."
-    raise InputError(
-        f"The range of values looks wrong: {doubt}; set that, or state {how.into.words} to keep the range."
-    )
+    wrong = " and the ".join(change.what for change in changes)
+    if any(part in (*adapted.how.stated, *stated) for change in changes for part in change.parts):
+        return f"The stated {wrong} is used although another fits far better: {doubt}."
+    keep = " and ".join(change.present for change in changes)
+    verb = "looks" if len(changes) == 1 else "look"
+    raise InputError(f"The {wrong} {verb} wrong: {doubt}; set that, or state {keep} to keep it.")
 
 
-def _best_range(model: Any, pixels: Tensor, mse: float) -> tuple[float, Adaptation, Adaptation]:
-    """Find the range with the smallest error: that error, the adaptation, and the one in use."""
-    inner, how = (model.inner, model.how) if isinstance(model, Adapted) else (model, Adaptation())
-    device = model.device if isinstance(model, Adapted) else None
-    tried = [(mse, how)]
-    for other in _alternatives(how, how.channels or pixels.shape[1]):
-        error = _error_under(Adapted(inner, other, device), pixels)
+class Change(NamedTuple):
+    """One point in which another adaptation differs from the one in use."""
+
+    what: str
+    other: str  # the options that ask for it
+    present: str  # the options that keep what is in use
+    parts: tuple[Part, ...]  # what the user may have stated that it contradicts
+
+
+def _changes(how: Adaptation, other: Adaptation) -> list[Change]:
+    changes = []
+    if other.layout != how.layout:
+        changes.append(Change("layout", option("layout", other.layout), option("layout", how.layout), ("layout",)))
+    if other.output != how.output:
+        keep = option("output_range", "0,1")
+        changes.append(Change("output", option("output", other.output), keep, ("output",)))
+        how = replace(how, back=other.back)  # a sigmoid brings its own range along
+    if (other.into, other.back) != (how.into, how.back):
+        options = other.into.words
+        if other.into != other.back and other.output == how.output:
+            options = f"{other.into.words} with {other.back.words}"
+        changed: tuple[tuple[Part, bool], ...] = (
+            ("input", other.into != how.into), ("output", other.back != how.back),
+        )  # fmt: skip
+        parts = tuple(part for part, differs in changed if differs)
+        changes.append(Change("range of values", options, how.into.words, parts))
+    return changes
+
+
+def _best_adaptation(model: Adapted, pixels: Tensor, mse: float) -> tuple[float, Adaptation]:
+    """Find the adaptation with the smallest error, and of nearly equal ones that with the fewest changes."""
+    tried = [(mse, model.how)]
+    for other in _alternatives(model.how, model.how.channels or pixels.shape[1]):
+        error = _error_under(Adapted(model.inner, other, model.device), pixels)
         if error is not None:
             tried.append((error, other))
-    return (*min(tried, key=lambda pair: pair[0]), how)
+    smallest = min(error for error, _ in tried)
+    nearly_equal = [(error, other) for error, other in tried if error <= 2 * smallest]
+    return min(nearly_equal, key=lambda pair: (len(_changes(model.how, pair[1])), pair[0]))
 
 
-def _contradicts(other: Adaptation, how: Adaptation, stated: tuple[Part, ...]) -> bool:
-    """Return whether another adaptation changes a range that the user stated."""
-    return ("input" in stated and other.into != how.into) or ("output" in stated and other.back != how.back)
+def _good_enough(pixels: Tensor, mse: float) -> float:
+    """Return the error that calls for another adaptation.
+
+    A model that does worse than one grey for all pixels is not understood: an error far below that of the grey is then
+    enough, as a variational autoencoder has it.
+    """
+    grey = float(pixels.double().var())
+    return max(HOPELESS, grey * FAR_BELOW_GREY) if mse > grey else HOPELESS
 
 
 def _is_in_doubt(model: Any, mse: float) -> bool:
@@ -77,21 +115,29 @@ def _is_in_doubt(model: Any, mse: float) -> bool:
 
 
 def _alternatives(how: Adaptation, channels: int) -> Iterator[Adaptation]:
-    """Yield ranges in use: for input and output alike, for one of them alone, and an output of a sigmoid."""
+    """Yield what is in use, in both layouts: ranges for input and output, for one of them alone, and logits."""
+    for layout in LAYOUTS:
+        yield from _in_layout(replace(how, layout=layout), channels)
+
+
+def _in_layout(how: Adaptation, channels: int) -> Iterator[Adaptation]:
+    yield how
     scalings = [PIXELS, Scaling.of_range(-1, 1), Scaling.of_range(0, 255)]
-    scalings += [Scaling.of_statistics(*s) for s in COMMON if len(s[0]) in (1, channels)]
-    plain_output = Scaling.of_range(0, 1, "output_range")
-    for scaling in scalings:
+    normalized = [Scaling.of_statistics(*s) for s in COMMON if len(s[0]) in (1, channels)]
+    for scaling in [*scalings, *normalized]:
         yield replace(how, into=scaling, back=scaling)
         if not scaling.plain:
-            yield replace(how, into=scaling, back=plain_output)
+            yield replace(how, into=scaling, back=PLAIN_OUTPUT)
     for low, high in ((-1, 1), (0, 255)):
         yield replace(how, into=PIXELS, back=Scaling.of_range(low, high, "output_range"))
+    if not ends_in_sigmoid(how.output):
+        for scaling in dict.fromkeys([how.into, *scalings]):
+            yield replace(how, into=scaling, back=PLAIN_OUTPUT, output=with_sigmoid(how.output))
 
 
 def _error_under(model: Adapted, pixels: Tensor) -> float | None:
     try:
-        out = model(pixels.clone())
+        out = call_model(model, pixels)
     except Exception:  # a range under which it does not run is no alternative
         return None
     if out.shape != pixels.shape or not bool(torch.isfinite(out).all()):

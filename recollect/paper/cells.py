@@ -111,10 +111,14 @@ class Cell:
     method: str
     noise_std: float = 0.0
     gamma: float | None = None  # None: the paper's for this network
+    paste: bool | None = None  # which errors of the record are meant; None: of the method's own answer
 
     @property
     def method_name(self) -> str:
-        return self.method if self.gamma is None else f"{self.method}, gamma {self.gamma:g}"
+        name = self.method if self.gamma is None else f"{self.method}, gamma {self.gamma:g}"
+        if self.paste is None:
+            return name
+        return f"{name}, {'pasted' if self.paste else 'not pasted'}"
 
     @property
     def loss_name(self) -> str:

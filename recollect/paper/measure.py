@@ -21,6 +21,8 @@ from recollect.diffusion import can_open_priors
 from recollect.distributed.jobs import Budget, Shared, Task
 from recollect.engine import arithmetic_of
 from recollect.images import Images
+from recollect.methods import Blind
+from recollect.paper.answers import CycleErrors, both_answers, unpasting
 from recollect.paper.cells import GENERIC, Cell, Fit
 from recollect.paper.experiment import Experiment, Pictures
 from recollect.paper.fit import is_trained, training_task
@@ -170,8 +172,9 @@ def measure(
     images, model = first.fit.images.select_attacked(images), model.to(device)
     method, size = first.build_method(model), len(images)
     observations = [cell.observe(images) for cell in cells]
+    cycles = CycleErrors(images.pixels.repeat(len(cells), 1, 1, 1)) if isinstance(method, Blind) else None
     began = time.monotonic()
-    recovery = recover(method, model if first.sees_network else None, _joined(observations))
+    recovery = recover(unpasting(method), model if first.sees_network else None, _joined(observations), trace=cycles)
     seconds = time.monotonic() - began
     if first.sees_network:
         origin = _model_provenance(model, train, device)
@@ -182,11 +185,14 @@ def measure(
         origin["together"] = [cell.mask for cell in cells]
     records = []
     for i, share in enumerate(shares(recovery.steps, size)):
-        part = recovery[i * size : (i + 1) * size]
-        cell = cells[i]
-        records.append(
-            record_of(part, images, observations[i], method, cell.identity, cell.settings, origin, seconds * share)
-        )
+        part, seen, cell = recovery[i * size : (i + 1) * size], observations[i], cells[i]
+        answers = both_answers(method, part, seen)
+        record = record_of(
+            replace(part, estimate=answers.own), images, seen, method, cell.identity, cell.settings, origin,
+            seconds * share,
+        )  # fmt: skip
+        own_cycles = cycles.rows(part, i * size) if cycles else None
+        records.append(replace(record, cycles=own_cycles, **answers.other_errors(images.pixels)))
     return records
 
 

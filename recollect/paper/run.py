@@ -49,6 +49,7 @@ def run(
             jobs.append(MeasureCells(on_workers, fit, computable.get(fit, []), fit in shown, masks_together))
         all_measured = runner(jobs, budget, log)
         all_computed = in_this_process([*pictures, *facts], budget, log)  # also if a cell failed
+        workspace.store.pack()
         log(f"{budget.spent:.0f} s; {progress(workspace, work)}")
         return all_measured and all_computed and not _count_missing(workspace, computable)
 

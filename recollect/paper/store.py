@@ -1,7 +1,8 @@
-"""Results on disk: a packed record for each cell, a JSON file for each training."""
+"""Results on disk: a file of JSON lines for each training, and single files while cells are computed."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,56 +10,95 @@ from typing import Any
 
 from recollect.errors import InputError
 from recollect.paper.cells import Cell, Fit
-from recollect.records import CellFolder, Record, earlier_folder, read_sealed, write_sealed
+from recollect.paper.record_file import TRAINING_FORMAT, RecordFile, cell_name, checked_training, file_name
+from recollect.record_lines import LINES
+from recollect.records import CellFolder, Record, earlier_folder, read_json, read_sealed, write_sealed
 
-TRAINING_FORMAT, FACTS_FORMAT = "recollect-paper-training-1", "recollect-paper-facts-1"
+FACTS_FORMAT = "recollect-paper-facts-1"
+RECORDS, COMPUTING = "records", "computing"
 
 
 class Store:
-    """The folder results/paper/SCALE, small enough for the repository."""
+    """The folder results/paper/SCALE, small enough for the repository.
+
+    A finished cell or training is a single file in `computing` at first, so that a run that is killed loses nothing.
+    `pack` moves these into `records`, a file for each training.
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._cells = CellFolder(self.folder / "cells", packed=True)
+        self._single = CellFolder(self.folder / COMPUTING / "cells", packed=True)
+        self._read: dict[Path, tuple[tuple[int, int], RecordFile]] = {}  # with the time and size of the file
 
     def find(self, cell: Cell) -> Record | None:
         """Read the record of a cell; a damaged one is reported, never silently computed again."""
         try:
-            return self._cells.find(cell.key)
+            single = self._single.find(cell.key)
         except InputError as error:
             raise InputError(f"{str(error).removesuffix('.')}; remove it, and the cell is measured again.") from None
+        record = single or self._file_of(cell).records.get(cell.key)
+        return record and record.with_paste(cell.paste)
+
+    def find_earlier(self, cell: Cell) -> Record | None:
+        """Read a record of this cell that was measured with other settings or an earlier version."""
+        record = self._file_of(cell).by_name.get(cell_name(cell.identity))
+        return record.with_paste(cell.paste) if record is not None and record.key != cell.key else None
 
     def has(self, cell: Cell) -> bool:
-        return self._cells.has(cell.key)
+        return self._single.has(cell.key) or cell.key in self._file_of(cell).records
 
     def records(self) -> list[Record]:
-        return self._cells.records()
+        """Read all records, in the order of their keys; of each cell the last one alone."""
+        by_name = {cell_name(r.cell): r for path in self._paths() for r in self._file(path).records.values()}
+        by_name |= {cell_name(record.cell): record for record in self._single.records()}
+        return sorted(by_name.values(), key=lambda record: record.key)
 
     def add(self, record: Record) -> None:
-        self._cells.add(record.compact())
+        self._single.add(record.compact())
+
+    def pack(self) -> None:
+        """Move single files into the files of their trainings; each file is written whole before any is removed."""
+        records: dict[str, list[Record]] = {}
+        for record in self._single.records():
+            records.setdefault(file_name(record.cell), []).append(record)
+        trainings = {f"{path.stem}{LINES}": _read_training(path) for path in self._single_trainings()}
+        for name in sorted({*records, *trainings}):
+            path = self.folder / RECORDS / name
+            file = self._file(path).with_records(records.get(name, ()))
+            if name in trainings:
+                file = replace(file, training=trainings[name])
+            file.write(path)
+        if (self.folder / COMPUTING).exists():
+            shutil.rmtree(self.folder / COMPUTING)
 
     def set_aside(self, keys: Iterable[str], fit: Fit | None) -> Path:
         """Move records of cells, and of a training if one is given, out of the way; return the folder."""
-        aside = earlier_folder(self.folder)
-        paths = [self._cells.path(key) for key in keys]
-        if fit is not None:
-            paths.append(self._training_path(fit))
-        for path in paths:
-            to = aside / path.relative_to(self.folder)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            path.rename(to)
+        self.pack()
+        aside, wanted = earlier_folder(self.folder), set(keys)
+        for path in self._paths():
+            file = self._file(path)
+            moved = replace(file, training=None, records={k: r for k, r in file.records.items() if k in wanted})
+            left = file.without(moved.records)
+            if fit is not None and path.stem == fit.name:
+                moved, left = replace(moved, training=file.training), replace(left, training=None)
+            if moved.records or moved.training:
+                moved.write(aside / RECORDS / path.name)
+                left.write(path)
         return aside
 
     def training(self, fit: Fit) -> dict[str, Any] | None:
-        path = self._training_path(fit)
-        return _read_training(path) if path.exists() else None
+        """Read the record of a training; one of another recipe or other weights under its name does not count."""
+        facts = self._training_named(fit.name)
+        return facts if facts is not None and facts.get("fit", fit.identity) == fit.identity else None
 
     def trainings(self) -> list[dict[str, Any]]:
         """Read all trainings, sorted by name."""
-        return [_read_training(path) for path in sorted((self.folder / "trainings").glob("*.json"))]
+        names = {path.stem for path in self._paths()}
+        names |= {path.stem for path in self._single_trainings()}
+        return [facts for name in sorted(names) if (facts := self._training_named(name))]
 
     def add_training(self, fit: Fit, facts: dict[str, Any]) -> None:
-        write_sealed(self._training_path(fit), TRAINING_FORMAT, facts)
+        write_sealed(self._training_path(fit.name), TRAINING_FORMAT, facts)
 
     def has_finished(self, fit: Fit) -> bool:
         """Return whether the training ended: at its last milestone, or at its time limit."""
@@ -100,8 +140,40 @@ class Store:
     def find_or_best(self, cell: Cell) -> Record | None:
         return self.find(self.cell_or_best(cell))
 
-    def _training_path(self, fit: Fit) -> Path:
-        return self.folder / "trainings" / f"{fit.name}.json"
+    def shown(self, cell: Cell) -> Record | None:
+        """Return what tables and figures show: the record, or an earlier one until the cell is measured again."""
+        cells = [cell, replace(cell, loss=None)] if cell.is_at_last_loss else [cell]
+        found = (find(one) for find in (self.find, self.find_earlier) for one in cells)
+        return next((record for record in found if record), None)
+
+    def _file_of(self, cell: Cell) -> RecordFile:
+        return self._file(self.folder / RECORDS / file_name(cell.identity))
+
+    def _file(self, path: Path) -> RecordFile:
+        """Read a file once, and again if it was changed."""
+        try:
+            status = path.stat()
+        except OSError:
+            return RecordFile()
+        state = (status.st_mtime_ns, status.st_size)
+        if path not in self._read or self._read[path][0] != state:
+            self._read[path] = (state, RecordFile.read(path))
+        return self._read[path][1]
+
+    def _paths(self) -> list[Path]:
+        return sorted((self.folder / RECORDS).glob(f"*{LINES}"))
+
+    def _single_trainings(self) -> list[Path]:
+        return sorted((self.folder / COMPUTING / "trainings").glob("*.json"))
+
+    def _training_named(self, name: str) -> dict[str, Any] | None:
+        if facts := _read_training(self._training_path(name)):
+            return facts
+        packed = self._file(self.folder / RECORDS / f"{name}{LINES}").training
+        return dict(packed) if packed else None
+
+    def _training_path(self, name: str) -> Path:
+        return self.folder / COMPUTING / "trainings" / f"{name}.json"
 
     def _facts_path(self, name: str) -> Path:
         return self.folder / "facts" / f"{name}.json"
@@ -112,8 +184,7 @@ def losses_reached(training: Mapping[str, Any]) -> set[float]:
     return {milestone["wanted"] for milestone in training["milestones"]}
 
 
-def _read_training(path: Path) -> dict[str, Any]:
-    facts = read_sealed(path, TRAINING_FORMAT, "a record of a training")
-    if facts.get("training") != path.stem:
-        raise InputError(f"{path} is the record of another training, {facts.get('training')}.")
-    return facts
+def _read_training(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    return checked_training(read_json(path), path.stem, str(path))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from recollect.report.numbers import as_text, counted, flattened
+from recollect.counting import counted
+from recollect.report.numbers import as_text, flattened
 from recollect.report.read import SavedAudit, disagreements
 from recollect.report.results import Results
 

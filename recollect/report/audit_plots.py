@@ -8,11 +8,12 @@ from typing import Any
 
 from recollect.records import SET_LABELS
 from recollect.report.numbers import decimals, power_of_ten
-from recollect.report.plots import Dot, Figure, Plot, Series, Tick, share_ticks, simplified, x_scale, y_scale
+from recollect.report.plots import Dot, Figure, Plot, Scale, Series, Tick, share_ticks, simplified, x_scale, y_scale
 from recollect.report.read import SavedAudit
 from recollect.report.results import Results
 
 SMALLEST_ERROR = 1e-16  # zero has no position on a logarithmic axis
+MOST_DECADES_NAMED = 4  # on an axis
 
 
 def membership_figures(audit: SavedAudit, results: Results) -> Iterator[Figure]:
@@ -44,25 +45,47 @@ def attractor_figures(audit: SavedAudit) -> Iterator[Figure]:
 
 
 def noise_level_figures(audit: SavedAudit) -> Iterator[Figure]:
-    """Draw the share that a diffusion model recovers at each noise level."""
+    """Draw where a diffusion model's memory sits: recovery and two errors of its own, against the noise level."""
     rows = audit.table("noise_levels")
     if len(rows) < 2:
         return
     caption = (
-        "The denoiser is run at each noise level alone: a few rounds of the blind attack on a few images of each set."
+        "Each noise level is taken alone, for a few images of each set. Recovery: a few rounds of the blind attack. "
+        "Fixed-point error: how far the model moves an undamaged image (median MSE). Denoising loss: the error of "
+        "removing noise of this level (mean MSE). A gap between training and unseen images is memory."
     )
-    yield Figure("At which noise level are images recovered?", caption, [_noise_level_plot(rows)])
+    plots = [
+        _recovery_by_level(rows),
+        _error_by_level(rows, "fixed_point_error", "fixed-point error"),
+        _error_by_level(rows, "denoising_loss", "denoising loss"),
+    ]
+    yield Figure("At which noise levels does the model remember?", caption, plots, together=True)
 
 
-def _noise_level_plot(rows: Sequence[dict[str, Any]]) -> Plot:
+def _recovery_by_level(rows: Sequence[dict[str, Any]]) -> Plot:
+    y = y_scale(0, 1)
+    return _plot_by_level(rows, "recovered", "recovery", "approximately recovered", y, share_ticks(y))
+
+
+def _error_by_level(rows: Sequence[dict[str, Any]], key: str, title: str) -> Plot:
+    values = [max(value, SMALLEST_ERROR) for row in rows for value in row[key].values()]
+    lowest, highest = _decades(values)
+    y = y_scale(10.0**lowest, 10.0**highest, log=True)
+    step = -(-(highest - lowest) // MOST_DECADES_NAMED)
+    ticks = [Tick(y(10.0**exponent), power_of_ten(exponent)) for exponent in range(lowest, highest + 1, step)]
+    return _plot_by_level(rows, key, title, "MSE", y, ticks)
+
+
+def _plot_by_level(
+    rows: Sequence[dict[str, Any]], key: str, title: str, y_title: str, y: Scale, y_ticks: list[Tick]
+) -> Plot:
     levels = [row["sigma"] for row in rows]
-    x, y = x_scale(min(levels), max(levels), log=True), y_scale(0, 1)
-    series = []
-    for name in reversed(rows[0]["recovered"]):  # training images are drawn on top
-        points = [(x(row["sigma"]), y(row["recovered"][name])) for row in rows]
+    x, series = x_scale(min(levels), max(levels), log=True), []
+    for name in reversed(rows[0][key]):  # training images are drawn on top
+        points = [(x(row["sigma"]), y(max(row[key][name], SMALLEST_ERROR))) for row in rows]
         series.append(Series(f"{SET_LABELS[name]} images", "neutral", name != "train", points, points))
     ticks = [Tick(x(level), f"{level:g}") for level in levels]
-    return Plot("a few images of each set", "noise level", "approximately recovered", ticks, share_ticks(y), series)
+    return Plot(title, "noise level", y_title, ticks, y_ticks, series)
 
 
 def _roc_plot(mask: str, rows: Sequence[dict[str, Any]], results: Results) -> Plot:

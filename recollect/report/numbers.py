@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from recollect.counting import counted as counted  # templates call it as numbers.counted
 from recollect.scoring import rounded_percent
 
 MISSING = "–"
@@ -91,13 +92,6 @@ def percent_within(bound: float, limit: float) -> str:
         return "0%"
     digits = 10.0 ** (1 - math.floor(math.log10(100 * bound)))
     return f"{min(math.ceil(100 * bound * digits) / digits, 100 * limit):.9g}%"
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a number of things: 1 mask, 2 masks."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count} {noun}s"
 
 
 def as_text(value: Any) -> str:

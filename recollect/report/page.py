@@ -16,6 +16,7 @@ from recollect.palette import ERROR_LEVELS
 from recollect.records import ANY_MASK, SET_LABELS, atomically, plain
 from recollect.report import numbers, plots, summary
 from recollect.report.audit_facts import checks_by_level, methods_run, not_run, provenance, subjects
+from recollect.report.costs import build_costs
 from recollect.report.figures import LENIENT, STRICT, build_figures
 from recollect.report.gallery import build_gallery, main_method, sampling_sentence
 from recollect.report.rate_table import build_rows, excess_texts, other_image_texts
@@ -62,6 +63,7 @@ def render(audit: SavedAudit) -> str:
         "rows": list(build_rows(results)),
         "excess": excess_texts(audit),
         "other_images": other_image_texts(audit),
+        "costs": build_costs(audit),
         "gallery": gallery,
         "sampling": sampling_sentence(gallery, audit.kind) if gallery else "",
         "rounds": rounds,

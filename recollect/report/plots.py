@@ -101,11 +101,20 @@ class Plot:
 
 @dataclass(frozen=True)
 class Figure:
-    """Small plots side by side under one title, as a rule one a mask."""
+    """Small plots under one title, as a rule one a mask; the page opens with the first, or shows all together."""
 
     title: str
     caption: str
     plots: list[Plot]
+    together: bool = False
+
+    @property
+    def shown(self) -> list[Plot]:
+        return self.plots if self.together else self.plots[:1]
+
+    @property
+    def folded(self) -> list[Plot]:
+        return self.plots[len(self.shown) :]
 
 
 def histogram_outline(heights: Sequence[float], edges: Sequence[float], x: Scale, y: Scale) -> list[Point]:

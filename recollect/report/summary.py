@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recollect.counting import counted, counted_kinds
 from recollect.records import ANY_MASK, SET_LABELS
 from recollect.report.numbers import (
     calendar_date,
-    counted,
     decimals,
     grey_levels,
     named,
@@ -162,12 +162,11 @@ def cards(audit: SavedAudit, checks: Checks) -> list[Card]:
 def run_facts(audit: SavedAudit) -> list[str]:
     """Say when, with which version and on how many images the audit ran."""
     provenance = audit.block("provenance")
-    sizes = [
-        f"{audit.block(name)['images']} {label}" for name, label in SET_LABELS.items() if "images" in audit.block(name)
-    ]
+    sizes = {label: audit.block(name)["images"] for name, label in SET_LABELS.items() if "images" in audit.block(name)}
     version = (provenance.get("versions") or {}).get("recollect")
     facts = [calendar_date(provenance.get("started")), f"recollect {version}" if version else ""]
-    return [fact for fact in [*facts, f"tested on {' and '.join(sizes)} {audit.kind}" if sizes else ""] if fact]
+    noun = audit.kind.removesuffix("s")
+    return [fact for fact in [*facts, f"tested on {counted_kinds(sizes, noun)}" if sizes else ""] if fact]
 
 
 def _tried(audit: SavedAudit, methods: Sequence[str], results: Results) -> str:

@@ -54,7 +54,9 @@ class TrainingLoop:
         state = self.state
         if not state.steps:  # nothing worse than the initial weights counts as the best
             loss = state.stepper.measure(averaged=False)
-            state.best = replace(state.best, loss=loss if math.isfinite(loss) else math.inf)
+            if not math.isfinite(loss):
+                loss = math.inf
+            state.best = replace(state.best, loss=loss)
         while self.to_reach:
             if ending := self._ending():
                 return self._end(ending)

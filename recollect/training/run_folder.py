@@ -123,7 +123,8 @@ def _save_interval(writing: float) -> float:
 
 def _metadata(state: RunState, loss: float, wanted: float | None, solved: str | None) -> dict[str, Any]:
     """Return all that a checkpoint says about itself."""
-    precision = {"steps": state.precision, "measured": "float32", "finish": "float64" if solved else None}
+    finish = "float64" if solved else None
+    precision = {"steps": state.precision, "measured": "float32", "finish": finish}
     return {
         "loss": loss, "milestone": wanted, "steps": state.steps, "seconds": round(state.seconds, 3),
         "recipe": state.recipe.record(), "seed": state.recipe.seed, "restarted_from": state.restarted_from,

@@ -66,14 +66,15 @@ class Stepper:
         """
         self._log_loss.zero_()
         taken = 0
-        while taken < steps and not (taken and halt()):
-            if self._in_batches:
-                self._draw_batch()
-            if self._use_cuda_graph:
-                self.capture().replay()
-            else:
-                self._step()
-            taken += 1
+        with float32_precision(self._backward_precision):  # switched once a window, not for each step
+            while taken < steps and not (taken and halt()):
+                if self._in_batches:
+                    self._draw_batch()
+                if self._use_cuda_graph:
+                    self.capture().replay()
+                else:
+                    self._step()
+                taken += 1
         self.steps += taken
         mean = float(self._log_loss) / taken
         return math.exp(mean) if mean < math.inf else math.nan  # minus infinity is a perfect fit
@@ -123,21 +124,25 @@ class Stepper:
         key = (self.forward_precision, self.horizon)
         if key not in self._captured:
             device = self.images.device
-            with self._keeping_state():
+            with float32_precision(self._backward_precision), self._keeping_state():
                 warm_up(self._step, device, WARM_UP_STEPS)
                 torch.cuda.synchronize(device)
                 torch.cuda.empty_cache()  # a graph cannot use the memory that the warm-up left cached
                 self._captured = {key: capture(self._step, device)}
         return self._captured[key]
 
+    @property
+    def _backward_precision(self) -> Precision:
+        """Gradients tolerate TF32; the lowest loss depends on the forward pass."""
+        return "tf32" if self.images.is_cuda else "ieee"
+
     def _step(self) -> None:
+        """Take a step; the caller has set the precision of the backward pass."""
         with self._forward_pass():
             loss = (self.network(self._batch) - self._batch).square().mean()
-        backward: Precision = "tf32" if self.images.is_cuda else "ieee"
-        with float32_precision(backward):  # gradients tolerate TF32; the lowest loss depends on the forward pass
-            self._set_gradients(loss)
-            self._decay_weights()
-            self.optimizer.step()
+        self._set_gradients(loss)
+        self._decay_weights()
+        self.optimizer.step()
         with torch.no_grad():
             torch._foreach_lerp_(self.average, self.weights, 1 / self.horizon)
             self._log_loss += loss.detach().double().log()
@@ -160,7 +165,10 @@ class Stepper:
 
     @contextmanager
     def _forward_pass(self) -> Iterator[None]:
-        """Set the precision of the forward pass."""
+        """Set the precision of the forward pass where it differs from that of the backward pass."""
+        if self.forward_precision == self._backward_precision:
+            yield
+            return
         splitting = SplitTF32() if self.forward_precision == "split" else nullcontext()
         with float32_precision(self.monitoring_precision), splitting:
             yield

@@ -105,7 +105,7 @@ def test_so_are_autocast_and_the_transforms_of_torch_func(by_hand: ByHand) -> No
     layer, x = nn.Linear(40, 40), torch.rand(9, 4, 40)
     with torch.no_grad(), by_hand.dispatch(layer):
         torch.func.vmap(layer)(x)
-        with torch.autocast("cpu"):
+        with torch.autocast("cpu", dtype=torch.float16):
             layer(x)
         with forward_ad.dual_level():
             through = layer(forward_ad.make_dual(x, torch.ones_like(x)))

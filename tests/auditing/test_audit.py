@@ -236,6 +236,38 @@ def test_a_method_of_ones_own_takes_the_same_path() -> None:
     assert two.record("train", "half", "low").mse != two.record("train", "half", "high").mse
 
 
+def test_a_model_that_fails_with_many_images_is_named_and_runs_in_small_batches() -> None:
+    stored = images(20, 1)
+
+    def at_most_17(x: Tensor) -> Tensor:
+        if len(x) > 17:
+            raise ValueError("too many")
+        return Memorizer(stored.pixels)(x)
+
+    short: dict[str, Any] = {"masks": "half", "methods": [recollect.Iterate(limit=20)], "seed": 5}
+    with pytest.raises(ValueError, match="too many") as raised:
+        small_audit(20, model=at_most_17, **short)
+    assert raised.value.__notes__ == ["The model raised this error, given 20 images"]
+    found = small_audit(20, model=at_most_17, chunk=17, **short)
+    assert (found.rate("train", "half", "iterate").count, found.facts["settings"]["seed"]) == (20, 5)
+
+
+def test_memory_that_does_not_suffice_costs_no_result(caplog: pytest.LogCaptureFixture) -> None:
+    calls = []
+
+    def runs_out(x: Tensor) -> Tensor:
+        calls.append(len(x))
+        if len(calls) == 61:
+            raise MemoryError
+        return Memorizer(images(8, 1).pixels)(x)
+
+    found = small_audit(model=runs_out, masks="half", methods="blind")
+    assert len(calls) > 61
+    assert calls[61] == calls[60] // 2
+    assert "The memory does not suffice" in caplog.text
+    assert found.rate("train", "half", "blind").count == 8
+
+
 def test_the_size_of_chunks_changes_nothing(planted: Audit) -> None:
     """Refined goes on for hundreds of steps where nothing is found; there float32 rounding decides where it ends."""
     by_three = small_audit(chunk=3)

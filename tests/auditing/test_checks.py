@@ -42,6 +42,15 @@ def test_fit(loss: float, level: str, words: str) -> None:
     assert words in found.sentence
 
 
+@pytest.mark.parametrize(
+    ("given", "loss", "level"), [(None, 1.0, None), (True, 1.0, None), (False, 1e-5, "note"), (False, 1.0, "warning")]
+)
+def test_a_factory_without_weights_is_said(given: bool | None, loss: float, level: str | None) -> None:
+    found = checks.check_weights(given, loss)
+    assert (found and found.level) == level
+    assert found is None or found.sentence.startswith("No weights were given to the factory")
+
+
 def test_a_model_that_copies_is_warned_about() -> None:
     found = checks.check_copying(0.001)
     assert found is not None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from recollect import Blind, InputError, audit
-from recollect.auditing.tuning import DENOISER_ROUNDS, search_space
+from recollect.auditing.tuning import DENOISER_ROUNDS, Setting, search_space
 from recollect.degradation import all_erased, half_kept
 from recollect.diffusion import Denoiser
 from recollect.images import Images
@@ -23,12 +23,14 @@ def test_the_noise_level_is_searched_with_gamma_on_images_left_out(tmp_path: Pat
     train = images(10, 1)
     result = quick(memory_of(train), train, out=tmp_path)
     settings = result.facts["settings"]
-    assert {row["noise_level"] for row in settings["tried"]} == {0.05, 0.1, 0.2, 0.4, 0.8}
+    assert {row["noise_level"] for row in settings["tried"]} == {0.05, 0.1, 0.2, 0.4, 0.8, "annealed"}
+    assert settings["tried_on_masks"] == ["block", "half"]
     assert {row["gamma"] for row in settings["tried"]} == {0.1, 0.5, 1.0}
     assert {row["start"] for row in settings["tried"]} == {"half_kept"}
     assert not set(settings["tuning_images_left_out"]) & set(result.records[0].ids)
-    best = max(settings["tried"], key=lambda r: (r["accurate"], r["approximate"], -r["fixed_point_error"]))
-    assert result.facts["model"]["noise_level"] == best["noise_level"]
+    best = max(settings["tried"], key=lambda r: (r["accurate"], r["approximate"], -r["error"]))
+    model = result.facts["model"]
+    assert ("annealed" if model["annealed"] else model["noise_level"]) == best["noise_level"]
     assert settings["methods"]["blind"]["limit"] == 10
     assert result.rate("train", "block", "blind").value == 1
     assert result.rate("control", "any mask", "blind").value == 0
@@ -38,6 +40,37 @@ def test_the_noise_level_is_searched_with_gamma_on_images_left_out(tmp_path: Pat
     again = quick(memory_of(train), train, out=tmp_path)
     assert again.facts["model"]["noise_level"] == result.facts["model"]["noise_level"]
     assert [r.key for r in again.records] == [r.key for r in result.records]
+
+
+def test_the_noise_level_may_fall_along_the_steps() -> None:
+    train = images(5, 1)
+    given: dict[str, Any] = {"gamma": 0.5, "start": "half_kept"}
+    annealed = quick(memory_of(train), train, noise_level="annealed", **given)
+    assert annealed.facts["model"]["annealed"] == (0.5, 0.05)
+    assert annealed.facts["model"]["noise_level"] == 0.2
+    assert annealed.rate("train", "block", "blind").value == 1
+    fixed = quick(memory_of(train), train, noise_level=0.2, **given)
+    assert fixed.facts["model"]["annealed"] is None
+    assert {r.key for r in fixed.records}.isdisjoint(r.key for r in annealed.records)
+    for set_name in ("train", "control"):  # which takes no step of ADMM
+        iterated = [result.record(set_name, "half", "iterate").mse for result in (annealed, fixed)]
+        assert iterated[0] == iterated[1]
+    handed_in = quick(memory_of(train).at(0.2, annealed=True), train, **given)
+    assert [r.mse for r in handed_in.records] == [r.mse for r in annealed.records]
+
+
+def test_every_method_runs_and_ddnm_with_the_model_itself_is_a_reference() -> None:
+    train = images(5, 1)
+    methods = "blind,refined,known,iterate,ddnm-model"
+    result = quick(memory_of(train), train, masks="block", methods=methods, noise_level=0.2, gamma=0.5)
+    for method in ("blind", "refined", "known", "ddnm-model"):
+        assert result.rate("train", "block", method, 5e-4).value == 1
+        assert result.rate("control", "block", method, 5e-4).value == 0
+    assert "ddnm-model" not in result.counted
+    steps = set(result.record("train", "block", "ddnm-model").steps)
+    assert steps == {4 * 49}  # two of the 50 quadratic time steps coincide
+    with pytest.raises(InputError, match="ddnm-model is for diffusion models, and this model is none"):
+        quick(lambda x: x, train, methods="ddnm-model")
 
 
 def test_a_noise_level_that_is_given_is_taken() -> None:
@@ -64,13 +97,15 @@ def test_the_space_follows_what_is_asked_for() -> None:
     f = memory_of(images(3, 1)).at(0.2)
     space = search_space(f, 0.3, "auto", 0.0, "auto")
     assert (space.gammas, space.starts, space.rounds) == ((0.3,), (half_kept, all_erased), DENOISER_ROUNDS)
-    assert space.noise_levels == (0.05, 0.1, 0.2, 0.4, 0.8)
+    assert space.noise_levels == (0.05, 0.1, 0.2, 0.4, 0.8, "annealed")
     assert search_space(f, 0.3, "all_erased", 0.0, 0.4).only is not None
+    annealed = f.denoiser.at(0.2, annealed=True)
+    assert search_space(annealed, 0.3, None, 0.0, "annealed").only == Setting(0.3, half_kept, "annealed")
 
 
 def test_mistakes_are_refused() -> None:
     train = images(5, 1)
-    with pytest.raises(InputError, match="noise_level is a number or 'auto', not 'high'"):
+    with pytest.raises(InputError, match="noise_level is a number or 'auto' or 'annealed', not 'high'"):
         quick(memory_of(train), train, noise_level="high")
     with pytest.raises(InputError, match="noise_level is a positive number"):
         quick(memory_of(train), train, noise_level=-1.0)

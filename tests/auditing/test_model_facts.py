@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -8,6 +10,7 @@ from recollect.degradation import mask
 from recollect.devices.precision import device_of
 from recollect.models import open_model
 from tests.auditing.making import images
+from tests.models.making import Tiny, export
 from tests.planted import Memorizer
 
 SOME = images(6, 1)
@@ -38,11 +41,14 @@ def test_a_network_that_overwrites_its_input_spoils_nothing() -> None:
     assert torch.equal(SOME.pixels, before)
 
 
-def test_rounding_is_measured_against_float64_where_there_is_one() -> None:
+def test_rounding_is_measured_against_float64_where_there_is_one(tmp_path: Path) -> None:
     found = rounding(network(), SOME)
     assert found is not None
     assert 0 < found < 1e-10
     assert rounding(Memorizer(SOME.pixels), SOME) is None
+
+    exported = open_model(export(Tiny(), tmp_path / "m.pt2", batch=torch.export.Dim.DYNAMIC))
+    assert rounding(exported, SOME) is not None  # warnings are errors: that of torch's own copy would hide this
 
     class Fixed(nn.Linear):
         def forward(self, x: Tensor) -> Tensor:

@@ -37,6 +37,11 @@ def test_in_full_every_table_and_every_remark_is_there_and_the_headline_is_last(
     assert "\x1b" not in text
 
 
+def test_in_full_warnings_come_before_notes(planted: Audit) -> None:
+    text = as_text(replace(planted, checks=CHECKS))
+    assert 0 < text.index("warning: Mind this.") < text.index("note: Look here.")
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_by_default_it_fits_one_screen_with_the_verdict_last(planted: Audit, width: int) -> None:
     verdict = decide(

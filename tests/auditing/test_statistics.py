@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from recollect import InputError
-from recollect.auditing.statistics import Statistics, pooled, rate_facts, tables
+from recollect.auditing.statistics import Statistics, cost_rows, pooled, rate_facts, tables
 from recollect.records import Record
 from recollect.scoring import Rate, Score
 
@@ -92,3 +92,21 @@ def test_without_control_there_is_no_excess_and_no_membership() -> None:
 def test_a_cell_that_is_not_there_is_an_error() -> None:
     with pytest.raises(InputError, match=r"no cell .*'frame'.*it has masks \['half', 'dust'\]"):
         Statistics(TRAIN, "blind").record("train", "frame", "blind")
+
+
+def test_the_network_evaluations_of_a_method_are_counted_on_training_images() -> None:
+    def cell(set_name: str, mask: str, method: str, mse: list[float], steps: list[int]) -> Record:
+        where = {"set": set_name, "mask": mask, "method": method}
+        return Record(where, {}, ["a", "b"], mse, [1, 1], steps, ["done"] * 2)
+
+    records = [
+        cell("train", "block", "blind", [1e-9, 1.0], [40, 80]),
+        cell("train", "half", "blind", [1e-4, 1.0], [40, 120]),
+        cell("control", "block", "blind", [1.0, 1.0], [500, 500]),
+        cell("train", "block", "biharmonic", [1.0, 1.0], [0, 0]),
+        cell("train", "half", "biharmonic", [1.0, 1.0], [0, 0]),
+    ]
+    (row,) = cost_rows(Statistics(records, "blind"))
+    assert row == {
+        "method": "blind", "evaluations": 280, "evaluations_a_try": 70, "recovered": 1, "evaluations_each": 280
+    }  # fmt: skip

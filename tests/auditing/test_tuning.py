@@ -21,7 +21,7 @@ def test_a_tenth_of_the_set_is_spent_within_bounds(count: int, spent: int) -> No
 
 
 def test_too_few_images_to_spend_any_is_an_error_with_a_way_out() -> None:
-    with pytest.raises(InputError, match="there are only 7; give both yourself"):
+    with pytest.raises(InputError, match=r"takes 4 .*: at least 8 are needed in all, and there are 7"):
         tuning.set_apart(images(7, 1))
 
 
@@ -29,7 +29,8 @@ def test_every_setting_is_tried_and_the_best_is_taken() -> None:
     stored = images(4, 1)
     candidates = [Refined(gamma=g, start=s, limit=5) for g in (1e-6, 0.5) for s in (half_kept, all_erased)]
     damaged = tuning.damaged_copies(stored, ["half"], ["zero", "noise"], noise_std=0.0, seed=42)
-    rows = [tuning.try_method(Memorizer(stored.pixels), stored, refined, damaged) for refined in candidates]
+    model = Memorizer(stored.pixels)
+    rows = [{**tuning.try_method(model, stored, refined, damaged), "masks": 1} for refined in candidates]
     assert [(r["gamma"], r["start"]) for r in rows] == [
         (1e-6, "half_kept"), (1e-6, "all_erased"), (0.5, "half_kept"), (0.5, "all_erased")
     ]  # fmt: skip
@@ -40,12 +41,23 @@ def test_every_setting_is_tried_and_the_best_is_taken() -> None:
 
 def test_accurate_recovery_counts_before_approximate_and_that_before_a_fixed_point() -> None:
     def row(gamma: float, *merits: float) -> dict[str, object]:
-        return {"gamma": gamma, "start": "all_erased"} | dict(
+        return {"gamma": gamma, "start": "all_erased", "masks": 2} | dict(
             zip(("accurate", "approximate", "fixed_point_error"), merits, strict=True)
         )
 
     rows = [row(1, 0.1, 0.9, 1e-9), row(2, 0.2, 0.3, 1e-9), row(3, 0.2, 0.4, 1e-5), row(4, 0.2, 0.4, 1e-6)]
     assert tuning.Tuning([], [], rows).best == Setting(gamma=4, start=all_erased)
+
+
+def test_noise_levels_are_compared_by_error_and_an_annealed_model_is_otherwise_at_the_best_one() -> None:
+    def row(level: float | str, error: float, moved: float) -> dict[str, object]:
+        merits = {"accurate": 0.0, "approximate": 0.5, "error": error, "fixed_point_error": moved}
+        return {"noise_level": level, "gamma": 0.5, "start": "half_kept", "masks": 2, **merits}
+
+    rows = [row(0.05, 1e-2, 1e-9), row(0.4, 1e-3, 1e-5)]
+    assert tuning.Tuning([], [], rows).best == Setting(0.5, half_kept, 0.4)
+    rows.append(row("annealed", 1e-4, 1e-5))
+    assert tuning.Tuning([], [], rows).best == Setting(0.5, half_kept, "annealed", 0.4)
 
 
 def test_images_are_damaged_as_in_the_audit() -> None:
@@ -60,9 +72,31 @@ def test_images_are_damaged_as_in_the_audit() -> None:
 
 
 def test_it_is_tried_on_masks_of_the_audit() -> None:
-    assert tuning.masks_to_tune_on({"block": "block", "half": "half", "dust": "dust"}) == ["block", "dust"]
-    assert tuning.masks_to_tune_on({"x": "half", "r": "random:0.3", "dust": "dust"}) == ["half", "random:0.3"]
-    assert tuning.masks_to_tune_on({"array": object()}) == ["block", "dust"]
+    named = {"block": "block", "half": "half", "dust": "dust"}
+    assert tuning.masks_to_tune_on(named) == (["block", "dust"], ["half"])
+    others = {"x": "half", "r": "random:0.3", "dust": "dust", "array": object()}
+    assert tuning.masks_to_tune_on(others) == (["half", "random:0.3"], ["dust"])
+    assert tuning.masks_to_tune_on({"array": object()}) == (["block", "dust"], [])
+    assert tuning.masks_to_tune_on({"all": "block", "half": "half"}, ("block", "half")) == (["block", "half"], [])
+
+
+def test_the_best_settings_are_tried_on_all_masks_and_the_choice_is_among_these() -> None:
+    easy = {0.1: 0.9, 0.3: 0.8, 0.5: 0.7, 1.0: 0.2}
+    hard = {0.1: 0.0, 0.3: 0.1, 0.5: 0.6, 1.0: 1.0}
+    asked = []
+
+    def try_on(setting: Setting, masks: list[str]) -> tuning.Row:
+        asked.append((setting.gamma, *masks))
+        rate = easy[setting.gamma] if masks == ["easy"] else hard[setting.gamma]
+        return {"gamma": setting.gamma, "start": "half_kept", "accurate": rate, "approximate": rate,
+                "error": 1e-2, "fixed_point_error": 1e-4 if masks == ["easy"] else 1e-7}  # fmt: skip
+
+    rows = tuning.search([Setting(gamma) for gamma in easy], try_on, ["easy"], ["hard", "harder"])
+    assert asked[4:] == [(0.1, "hard", "harder"), (0.3, "hard", "harder"), (0.5, "hard", "harder")]
+    assert [row["masks"] for row in rows] == [3, 3, 3, 1]
+    assert rows[2]["accurate"] == pytest.approx((0.7 + 2 * 0.6) / 3)
+    assert rows[2]["fixed_point_error"] == pytest.approx(1e-6)
+    assert tuning.Tuning([], [], rows).best == Setting(0.5)  # 1.0 was no finalist
 
 
 # --- what is searched

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from recollect.auditing.statistics import Statistics
 from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold
-from recollect.auditing.verdict import Gate, Judged, decide, images_needed, lower_bound, upper_bound
+from recollect.auditing.verdict import Gate, Judged, decide, decide_for, images_needed, lower_bound, upper_bound
 from recollect.scoring import Rate
+from tests.auditing.test_headline import record
 
 ONE_PERCENT = Gate(0.01)
 CONTROL = Rate(0, 50)
@@ -140,6 +142,26 @@ def test_where_unseen_images_are_recovered_too_the_excess_is_judged() -> None:
     few = decide(Gate(0.10), Judged(Rate(3, 10), Rate(3, 10)))
     assert few.outcome == "inconclusive"
     assert "training images, and unseen images in proportion, are needed." in few.reason
+
+
+def found(train: list[float], control: list[float]) -> Statistics:
+    return Statistics([record(train, method="refined"), record(control, "control", method="refined")], "refined")
+
+
+RESTORED_BY_EYE = [1e-4] * 150 + [1.0] * 150
+
+
+def test_unseen_images_restored_by_eye_do_not_hide_exact_recoveries() -> None:
+    """Half of both sets is smooth and restored by eye; of the training images these are memorized."""
+    hidden = found([1e-9] * 150 + [1.0] * 150, RESTORED_BY_EYE)
+    for threshold in (APPROXIMATELY, Threshold("own", 0.1)):
+        failed = decide_for(Gate(0.15, threshold), hidden, 0, ["Unseen images are recovered too."])
+        assert (failed.outcome, failed.judged, failed.value, failed.threshold) == ("failed", "rate", 0.5, EXACT)
+    nothing = decide_for(Gate(0.15), found(RESTORED_BY_EYE, RESTORED_BY_EYE), 0)
+    assert (nothing.outcome, nothing.judged, nothing.threshold) == ("passed", "excess", APPROXIMATELY)
+    few = decide_for(Gate(0.15), found([1e-9] * 42 + RESTORED_BY_EYE[42:], RESTORED_BY_EYE), 0)
+    assert (few.outcome, few.threshold) == ("inconclusive", EXACT)
+    assert decide_for(Gate(0.15), found([1e-9] * 300, [1.0] * 300), 0).threshold == APPROXIMATELY
 
 
 def test_copies_of_an_image_are_no_further_evidence() -> None:

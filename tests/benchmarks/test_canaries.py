@@ -1,4 +1,4 @@
-"""That memorized canaries refute an epsilon and DP-SGD is not accused, and that the page shows what is on record."""
+"""That memorized canaries refute an epsilon, that DP-SGD is not accused, and that the page shows the saved run."""
 
 import json
 from functools import partial
@@ -16,7 +16,22 @@ run = partial(running.run, "canaries")
 def test_both_kinds_of_training(tmp_path: Path) -> None:
     pytest.importorskip("opacus")
     out = tmp_path / "canaries.json"
-    quick = ["--layers", "2", "--loss", "1e-2", "--count", "60", "--small-count", "60", "--runs", "1"]
+    quick = [
+        "--size",
+        "8",
+        "--layers",
+        "2",
+        "--width",
+        "128",
+        "--loss",
+        "1e-2",
+        "--count",
+        "60",
+        "--small-count",
+        "60",
+        "--runs",
+        "1",
+    ]
     shown = run(*quick, "--steps", "3", "--out", str(out))
     record = json.loads(out.read_text())
     assert [group["repeats"] for group in record["memorizing"]["groups"]] == [1, 4, 16]

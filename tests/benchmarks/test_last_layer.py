@@ -1,4 +1,4 @@
-"""That it runs and says what it found, and that the page shows what is on record."""
+"""That it runs and says what it found, and that the page shows what the saved run holds."""
 
 import json
 from functools import partial
@@ -22,7 +22,7 @@ def test_both_ways_are_counted(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_told_in_a_sentence() -> None:
-    assert "was not written by this benchmark" in refused("--tables", str(ROOT / "results/products.json"))
+    assert "was not written by this benchmark" in refused("--tables", str(ROOT / "results/layer-kernels.json"))
     assert "count" in refused("--images", "photos?count=nine")
 
 

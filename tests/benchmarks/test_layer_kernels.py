@@ -43,7 +43,7 @@ def test_tables_say_what_was_found() -> None:
     assert "| fc10 | refined | 2.00 / 1.00 | 8.00 / 8.10 |  (0 of 9) |" in text
 
 
-@pytest.mark.parametrize("name", ["products.json", "products-cpu.json"])
+@pytest.mark.parametrize("name", ["layer-kernels.json", "layer-kernels-cpu.json"])
 def test_the_page_shows_the_numbers_on_record(name: str) -> None:
     page = (ROOT / "docs/performance.md").read_text()
     for line in layer_kernels.tables(read_json(ROOT / "results" / name)).splitlines():

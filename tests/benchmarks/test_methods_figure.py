@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from recollect import Images, audit
-from recollect.records import read_records
+from recollect.record_lines import read_records_of
 from tests.benchmarks.running import ROOT, benchmark, run
 from tests.planted import Memorizer
 
@@ -20,7 +20,7 @@ def test_the_figure_is_drawn_from_records_and_again_from_those_kept(tmp_path: Pa
         Memorizer(images.pixels), train=images, masks="half", fill="zero,noise", methods="blind,known", gamma=0.5,
         start="half_kept", out=tmp_path / "audit",
     )  # fmt: skip
-    drawing, kept = tmp_path / "figures" / "methods.svg", tmp_path / "kept"
+    drawing, kept = tmp_path / "figures" / "methods.svg", tmp_path / "kept.jsonl"
     first = run("methods_figure", str(tmp_path / "audit"), str(drawing), "--keep", str(kept))
     text = drawing.read_text()
     assert "<svg" in text
@@ -30,7 +30,7 @@ def test_the_figure_is_drawn_from_records_and_again_from_those_kept(tmp_path: Pa
 
 
 def test_the_page_shows_what_the_committed_records_say() -> None:
-    records = read_records(ROOT / "results" / "fills" / "cells")
+    records = read_records_of(ROOT / "results" / "fills.jsonl")
     assert len(records) == 120  # six masks, four fills, five methods
     assert all(len(record.mse) == 40 for record in records)
     assert methods_figure.table(records) in (ROOT / "docs" / "methods.md").read_text()

@@ -20,7 +20,7 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
     train_steps(pictures(), Path(prior))
     shown = run(
         "--prior", prior, "--masks", "scatter,stripes", "--images", "photos?count=3&size=8",
-        "--ways", "5,0.85,even,1", "4,1,quadratic,2", "--json", numbers, "--save", restored,
+        "--settings", "5,0.85,even,1", "4,1,quadratic,2", "--json", numbers, "--save", restored,
     )  # fmt: skip
     assert "trained on pictures-0; of these images it knows none of 3" in shown
     methods = ["ddnm, 5 even steps, eta 0.85", "ddnm, 4 quadratic steps, eta 1, mean of 2"]
@@ -36,7 +36,7 @@ def test_a_record_is_extended_by_what_another_machine_measures(tmp_path: Path) -
     prior, numbers = (str(tmp_path / name) for name in ("prior", "numbers.json"))
     train_steps(pictures(), Path(prior))
     given = ("--masks", "stripes", "--images", "photos?count=2&size=8", "--json", numbers)
-    run("--prior", prior, "--methods", "ddnm", "--ways", "2,1,even,1", *given)
+    run("--prior", prior, "--methods", "ddnm", "--settings", "2,1,even,1", *given)
     first = json.loads(Path(numbers).read_text())
     run("--methods", "biharmonic", *given)
     both = json.loads(Path(numbers).read_text())
@@ -46,7 +46,7 @@ def test_a_record_is_extended_by_what_another_machine_measures(tmp_path: Path) -
     apart = str(tmp_path / "apart.json")
     given = (*given[:-1], apart)
     run("--methods", "biharmonic", *given)
-    run("--prior", prior, "--methods", "ddnm", "--ways", "2,1,even,1", *given, "--masks", "scatter")
+    run("--prior", prior, "--methods", "ddnm", "--settings", "2,1,even,1", *given, "--masks", "scatter")
     shown = run("--tables", apart)
     assert "trained on pictures-0" in json.loads(Path(apart).read_text())["prior"]
     assert "| biharmonic |" in shown
@@ -67,7 +67,7 @@ def test_the_numbers_on_record_are_of_the_weights_that_are_bundled() -> None:
 
 @pytest.mark.parametrize(("record", "draws"), [(RECORDS[0], STRONGEST["draws"]), (RECORDS[1], 2)])
 def test_a_prior_beats_a_simple_method_where_it_should(record: str, draws: int) -> None:
-    """On record, at the settings of an audit, or with fewer draws than those."""
+    """In saved runs, at the settings of an audit, or with fewer draws than those."""
     assert draws <= STRONGEST["draws"]
     psnr = json.loads((ROOT / record).read_text())["psnr"]
     audits = "ddnm, {steps} {spacing} steps, eta {eta:g}, mean of {draws}".format(**{**STRONGEST, "draws": draws})
@@ -77,7 +77,7 @@ def test_a_prior_beats_a_simple_method_where_it_should(record: str, draws: int) 
 
 def test_mistakes_are_told_in_a_sentence() -> None:
     for given, words in (
-        (["--ways", "5,1,even"], "invalid way value"),
+        (["--settings", "5,1,even"], "invalid ddnm_settings value"),
         (["--prior", "./nowhere"], "There is no folder"),
         (["--tables", str(ROOT / "results/speed-cpu.json")], "was not written by this benchmark"),
     ):

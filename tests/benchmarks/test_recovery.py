@@ -75,7 +75,7 @@ def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_le
         (["--budget", "-1"], "--budget is a number of seconds"),
         (["--cases", "demo", "--checkpoint", "{folder}/page.md"], "page.md"),
         (["--tables", "missing.json"], "missing.json"),
-        (["--tables", str(ROOT / "results/products.json")], "was not written by this benchmark"),
+        (["--tables", str(ROOT / "results/layer-kernels.json")], "was not written by this benchmark"),
         (["--cases", "quick", "--out", "{folder}"], "it is a folder"),
         (["--cases", "quick", "--out", "{folder}/page.md/speed.json"], "cannot be written"),
     ],

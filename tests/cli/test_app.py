@@ -72,7 +72,7 @@ TRAINING = {p for f in (recollect.train_to_loss, Recipe, recollect.FullyConnecte
 @pytest.mark.parametrize(
     ("command", "in_python", "only_here"),
     [
-        ("audit", AUDITING, {"json", "verbose", "inconclusive_passes", "on", "worker_cpus", "worker_gpus"}),
+        ("audit", AUDITING, {"json", "verbose", "debug", "inconclusive_passes", "on", "worker_cpus", "worker_gpus"}),
         ("train", TRAINING, {"json", "out"}),
     ],
 )

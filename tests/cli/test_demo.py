@@ -29,11 +29,11 @@ def test_the_demo_tells_what_happens_and_ends_with_the_report(tmp_path: Path, mo
 
 def test_the_demo_of_a_diffusion_model_says_what_happens(tmp_path: Path) -> None:
     small = demo.DiffusionDemo(
-        "photos?count=8&size=8", "photos?count=3&size=8&part=control", 16, 1, 4, 0.1, "block", "iterate"
+        "photos?count=8&size=8", "photos?count=3&size=8&part=control", 16, 1, 4, 3, "block", "iterate"
     )
     lines: list[str] = []
     result = run_diffusion_demo(tmp_path, lines.append, True, small)
-    assert lines[0].startswith("A diffusion model is trained on 40 photographs")
+    assert lines[0].startswith("A diffusion model is trained on 40 photographs for 3 steps.")
     assert lines[-1].startswith("\nAuditing: the noise level is searched first")
     assert result.title == "recollect's demo: a diffusion model of 40 photographs"
     assert (tmp_path / "audit" / "report.html").exists()

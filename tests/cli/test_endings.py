@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("model", r"the model raised RuntimeError: the \x1b[31mpump failed."),
+        ("model", r"the model was given 6 images and raised RuntimeError: the \x1b[31mpump failed."),
         ("memory", "the memory does not suffice"),
         ("python", "the memory does not suffice"),
     ],
@@ -69,6 +69,7 @@ def test_a_model_that_fails_midway_is_named_and_what_was_finished_is_resumed(
     assert words in last
     assert "the same command resumes it" in last
     assert "Traceback" not in err
+    assert ("the model is given 1 from here on" in err) == (fault != "model")
     before = finished(folder)
     assert len(before) == 3
     (folder / "mended").touch()
@@ -80,14 +81,15 @@ def test_a_model_that_fails_midway_is_named_and_what_was_finished_is_resumed(
     assert before < finished(folder)
 
 
-def test_the_whole_error_is_shown_if_asked_for(folder: Path) -> None:
-    code, _, err = run(folder, "--debug", *FAULTY_AUDIT, FAULT="model")
+@pytest.mark.parametrize("command", [["--debug", *FAULTY_AUDIT], [*FAULTY_AUDIT, "--debug"]])
+def test_the_whole_error_is_shown_if_asked_for(folder: Path, command: list[str]) -> None:
+    code, _, err = run(folder, *command, FAULT="model")
     assert code == 1
     assert "Traceback" in err
     assert "in fault" in err
     assert "at line 3" in err
     assert "\x1b[31mpump" not in err
-    assert err.strip().splitlines()[-1].startswith("recollect: the model raised RuntimeError")
+    assert "images and raised RuntimeError" in err.strip().splitlines()[-1]
 
 
 def test_sigterm_in_the_middle_is_treated_like_ctrl_c(folder: Path) -> None:

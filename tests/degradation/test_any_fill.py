@@ -53,6 +53,13 @@ def test_a_common_colour_gives_the_mask_away(kind: str) -> None:
     assert torch.equal(odd_ones_kept(seen.y).keep, seen.truth.expand(seen.y).keep)  # type: ignore[attr-defined]
 
 
+def test_several_common_colours_give_the_mask_away_too() -> None:
+    """Salt and pepper: erased pixels are black or white at random, as salt noise makes them."""
+    keep = mask("dust", IMAGES.shape).expand(IMAGES.pixels).keep
+    salt = (torch.rand(16, 16, generator=torch.Generator().manual_seed(2)) > 0.7).float().expand_as(IMAGES.pixels)
+    assert torch.equal(odd_ones_kept(torch.where(keep, IMAGES.pixels, salt)).keep, keep)
+
+
 def test_without_one_half_of_the_pixels_are_kept() -> None:
     start = odd_ones_kept(IMAGES.pixels)
     assert 0.4 < start.keep.float().mean() < 0.6

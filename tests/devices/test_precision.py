@@ -6,7 +6,13 @@ import torch
 from torch import nn
 
 from recollect import InputError
-from recollect.devices.precision import apply_checked, evaluation_mode, float32_precision, float32_switches
+from recollect.devices.precision import (
+    apply_checked,
+    check_device,
+    evaluation_mode,
+    float32_precision,
+    float32_switches,
+)
 
 
 def now() -> list[str]:
@@ -110,3 +116,14 @@ def test_the_module_of_a_method_runs_in_eval_mode(of: Callable[[nn.Module], obje
         assert not network[0].training
     assert network.training
     assert network[0].training
+
+
+@pytest.mark.parametrize("device", ["mps", "gpu", "tpu", "cuda:99", "cuda:x"])
+def test_a_device_that_does_not_exist_is_answered_in_a_sentence(device: str) -> None:
+    gpus = "".join(f" or cuda:{number}" for number in range(torch.cuda.device_count()))
+    hint = " A GPU is called cuda." if device == "gpu" else ""
+    with pytest.raises(InputError) as refused:
+        check_device(device)
+    assert str(refused.value) == f"The device {device} cannot be used here; choose cpu{gpus}.{hint}"
+    check_device("cpu")
+    check_device(None)

@@ -185,3 +185,29 @@ def test_it_names_its_weights() -> None:
     first, same, other = (Denoiser.of(Bent(torch.full((1,), v)), SHAPE, "p") for v in (1.0, 1.0, 0.5))
     assert str(first) == str(same) == f"p, {first.hash}"
     assert str(first) != str(other)
+
+
+def test_an_annealed_denoiser_falls_along_admm_and_is_fixed_elsewhere() -> None:
+    levels: list[float] = []
+
+    def f(x: Tensor, sigma: Tensor) -> Tensor:
+        levels.append(float(sigma))
+        return x / (1 + sigma) + sigma
+
+    denoiser = Denoiser.of(f, SHAPE)
+    annealed, fixed = denoiser.at(0.2, annealed=True), denoiser.at(0.2)
+    assert torch.equal(annealed(images()), fixed(images()))
+    levels.clear()
+    keep = mask("half", SHAPE, count=2)
+    found = KnownMask(0.5, steps=4)(annealed, keep.apply(images()), keep)
+    assert levels[-4:] == pytest.approx([0.5, 0.5 * 0.1 ** (1 / 3), 0.5 * 0.1 ** (2 / 3), 0.05])
+    assert not torch.equal(found.estimate, KnownMask(0.5, steps=4)(fixed, keep.apply(images()), keep).estimate)
+    assert annealed.get_extra_state() != fixed.get_extra_state()
+
+
+def test_annealing_stays_within_the_noise_levels_of_a_model(tmp_path: Path) -> None:
+    scheduler = diffusers.DDIMScheduler(1000, beta_start=0.01, beta_end=0.02)
+    annealed = open_denoiser(write_folder(tmp_path, scheduler)).at(0.2, annealed=True)
+    lowest = annealed.denoiser.preconditioning.lowest
+    assert lowest > 0.05
+    assert [f.sigma for f in annealed.admm_schedule(3)][::2] == pytest.approx([0.5, lowest])  # type: ignore[attr-defined]

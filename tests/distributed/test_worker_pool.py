@@ -158,7 +158,7 @@ def test_a_job_gives_its_next_tasks_when_the_first_is_kept(pool: WorkerPool, tmp
     assert sorted(kept) == [0, 1, 2]
 
 
-def test_time_that_is_over_ends_after_the_tasks_in_work(pool: WorkerPool, tmp_path: Path) -> None:
+def test_time_that_is_over_ends_after_the_tasks_that_have_begun(pool: WorkerPool, tmp_path: Path) -> None:
     kept: list[int] = []
     assert not done(pool, naps(tmp_path, 100, 0.0, kept), budget=Budget(50, lambda: 20.0 * len(kept)))[0]
     assert 3 <= len(kept) <= 3 + len(pool)  # those that had begun when the third was kept

@@ -1,12 +1,21 @@
 """The code on the pages runs as it stands, and links lead somewhere."""
 
 import re
+import shlex
 from pathlib import Path
 
 import matplotlib
 import pytest
+import torch
+import yaml
+from PIL import Image
 
+from recollect.auditing import NotPassed
+from recollect.auditing.verdict import Judged, images_needed
+from recollect.scoring import Rate
 from recollect.version import __version__
+from tests.auditing.making import pictures
+from tests.cli.running import here
 
 ROOT = Path(__file__).parents[2]
 RUN = ("tutorial", "own-model", "signals-and-rows", "adding-a-degradation", "adding-a-method", "paper")
@@ -77,6 +86,58 @@ def test_canaries(capsys: pytest.CaptureFixture[str]) -> None:
     run("canaries")
     page = " ".join((ROOT / "docs" / "canaries.md").read_text().split())
     assert capsys.readouterr().out.strip() in page
+
+
+def test_use_in_ci(tmp_path: Path) -> None:
+    test = run("ci")["test_the_model_does_not_give_its_training_images_away"]
+    with pytest.raises(NotPassed) as caught:
+        test()  # type: ignore[operator]
+    page = (ROOT / "docs" / "ci.md").read_text()
+    assert f"E   recollect.auditing.assertion.NotPassed: {caught.value.audit.verdict}\n" in page
+    assert (tmp_path / "audit" / "report.html").exists()
+    needed = re.findall(r"^\| (\d+)% \| (\d+) \|$", page, re.M)
+    nothing = Judged(Rate(0, 10), Rate(0, 10))
+    assert [images_needed(nothing, int(limit) / 100) for limit, _ in needed] == [int(images) for _, images in needed]
+
+
+def test_the_workflow_of_the_page_fails_a_model_that_memorized(tmp_path: Path) -> None:
+    """The command of its audit step runs as it stands, in a folder like the one that it was written for."""
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "ci.md").read_text(), re.S | re.M)
+    steps = {step.get("name"): step for step in yaml.safe_load(text)["jobs"]["audit"]["steps"]}
+    write_model_and_images(tmp_path)
+    program, *arguments = shlex.split(steps["Audit"]["run"])
+    assert program == "recollect"
+    quick = ["--masks", "half", "--methods", "iterate", "--gamma", "0.5", "--start", "half_kept"]
+    done = here(*arguments, *quick)
+    assert done.exit_code == 3, done.output
+    kept = steps["Keep the report"]
+    assert kept["if"] == "always()"
+    assert (tmp_path / kept["with"]["path"] / "report.html").exists()
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def write_model_and_images(folder: Path) -> None:
+    """model.pt2, which holds the images of images/train, and as many others in images/unseen."""
+    values = {name: (pictures(6, seed) * 255).round() for seed, name in enumerate(("train", "unseen"))}
+    for name, images in values.items():
+        (folder / "images" / name).mkdir(parents=True)
+        for number, image in enumerate(images.byte().permute(0, 2, 3, 1).numpy()):
+            Image.fromarray(image).save(folder / "images" / name / f"{number}.png")
+    model = Stored(values["train"] / 255)
+    batch = {"x": {0: torch.export.Dim("batch", max=64)}}
+    torch.export.save(torch.export.export(model, (torch.rand(2, 3, 8, 8),), dynamic_shapes=batch), folder / "model.pt2")
+
+
+class Stored(torch.nn.Module):
+    """A memorizer that torch can export."""
+
+    def __init__(self, pixels: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("pixels", pixels.flatten(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        distances = (x.flatten(1)[:, None] - self.pixels).square().sum(2)
+        return (torch.softmax(-60 * distances, 1) @ self.pixels).view_as(x)
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda p: p.name)

@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -51,11 +52,16 @@ def check_against_oracle(f: Random, y: torch.Tensor, method: Blind) -> list[Stop
         path = oracle.blind(f.vector, y[i].flatten().numpy(), starts[i], method.gamma, method.steps, rounds + 60)
         own = [(s, s.index.tolist().index(i)) for s in seen if i in s.index]
         assert [int(s.round[at]) for s, at in own] == list(range(1, rounds + 1))
-        for t, (snapshot, at) in enumerate(own, start=1):
+        shown = list(range(1, rounds + 1))
+        if stop == Stop.CYCLE:  # the last shown is the answer
+            shown[-1] = least_moved(f, path, rounds, int(recovery.cycle[i]), method.limit)  # type: ignore[index]
+        for t, (snapshot, at) in zip(shown, own, strict=True):
             assert close(snapshot.estimate[at], path.x[t])
             assert np.array_equal(snapshot.degradation.keep[at].flatten(), path.keep[t])  # type: ignore[union-attr]
-        assert int(recovery.steps[i]) == rounds * method.steps
-        check_stop(stop, rounds, path, method.limit)
+        assert close(recovery.estimate[i], path.x[shown[-1]])
+        judged = rounds - (noticed(path, rounds) or rounds) + (stop == Stop.CYCLE)
+        assert int(recovery.steps[i]) == rounds * method.steps + judged
+        check_stop(stop, rounds, path, method.limit, int(recovery.cycle[i]))  # type: ignore[index]
         if stop == Stop.CONVERGED:  # the answer is the one the paper's rule gives
             assert close(recovery.estimate[i], path.x[-1])
             keep = recovery.degradation.keep[i].flatten()  # type: ignore[union-attr]
@@ -63,9 +69,28 @@ def check_against_oracle(f: Random, y: torch.Tensor, method: Blind) -> list[Stop
     return recovery.stops
 
 
-def check_stop(stop: Stop, rounds: int, path: oracle.Path, limit: int) -> None:
+def noticed(path: oracle.Path, rounds: int) -> int | None:
+    """The first round whose mask is that of an earlier round, not the last, while the paper's rule counts nothing."""
+    for t in range(2, rounds + 1):
+        before = [s for s in range(t) if np.array_equal(path.keep[s], path.keep[t])]
+        if before and before[-1] < t - 1 and path.calm[t] == 0:
+            return t
+    return None
+
+
+def least_moved(f: Random, path: oracle.Path, rounds: int, length: int, limit: int) -> int:
+    """The round of the cycle's member that the network moves least, of those from where it was noticed to the end."""
+    first = noticed(path, rounds)
+    assert first is not None
+    assert np.array_equal(path.keep[first], path.keep[first - length])
+    assert rounds == min(first + length - 1, limit)
+    return min(range(first, rounds + 1), key=lambda t: oracle.mse(f.vector(path.x[t]), path.x[t]))
+
+
+def check_stop(stop: Stop, rounds: int, path: oracle.Path, limit: int, cycle: int) -> None:
     earlier = [t for t in range(rounds) if np.array_equal(path.keep[t], path.keep[rounds])]
     calm = path.calm[rounds]
+    assert (cycle > 1) == (stop == Stop.CYCLE)
     if stop == Stop.CONVERGED and calm == 3:
         assert path.rounds == rounds
     elif stop == Stop.CONVERGED:
@@ -73,13 +98,11 @@ def check_stop(stop: Stop, rounds: int, path: oracle.Path, limit: int) -> None:
         assert path.stopped  # ... and the paper's rule then needs three calm rounds
         assert path.rounds == rounds + 3 - calm
     elif stop == Stop.CYCLE:
-        assert earlier
-        assert max(earlier) < rounds - 1
-        assert not path.stopped or rounds - max(earlier) > 3  # of long cycles only the first part is known
+        assert not path.stopped or cycle > 3  # of long cycles only the first part is known
     else:
         assert stop == Stop.LIMIT
         assert rounds == limit
-        assert not (earlier and calm == 0)
+        assert noticed(path, rounds) is None
     for t in range(1, rounds):  # it could not have stopped before
         assert not np.array_equal(path.keep[t], path.keep[t - 1])
         assert path.calm[t] < 3
@@ -113,9 +136,21 @@ TWO_STEPS = Blind(gamma=2.0, steps=2, limit=50, start=all_erased)
 def test_a_cycle_is_noticed() -> None:
     recovery = TWO_STEPS(flip_flop, torch.ones(1, 1, 2, 2))
     assert recovery.stops == [Stop.CYCLE]
-    assert recovery.rounds.tolist() == [2]
+    assert recovery.rounds.tolist() == [3]  # noticed in the second, and once around
+    assert recovery.cycle is not None
+    assert recovery.cycle.tolist() == [2]
     path = oracle.blind(flip_flop, np.ones(4), np.zeros(4, dtype=bool), 2.0, 2, 50)
     assert not path.stopped
+    moved = {t: oracle.mse(flip_flop(path.x[t]), path.x[t]) for t in (2, 3)}
+    assert moved[3] < moved[2]
+    assert np.allclose(recovery.estimate.flatten(), path.x[3])
+    assert np.array_equal(recovery.degradation.keep.flatten(), path.keep[3])  # type: ignore[union-attr]
+
+
+def test_a_cycle_that_is_cut_off_by_the_limit_returns_the_best_member_so_far() -> None:
+    recovery = replace(TWO_STEPS, limit=2)(flip_flop, torch.ones(1, 1, 2, 2))
+    path = oracle.blind(flip_flop, np.ones(4), np.zeros(4, dtype=bool), 2.0, 2, 2)
+    assert recovery.stops == [Stop.CYCLE]
     assert np.allclose(recovery.estimate.flatten(), path.x[2])
 
 

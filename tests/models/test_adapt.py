@@ -92,6 +92,33 @@ def test_grey_images_for_a_colour_model_and_the_reverse() -> None:
     assert torch.equal(open_model(model, channels=3)(images()), images())  # already so
 
 
+def test_channels_last() -> None:
+    seen: list[Tensor] = []
+
+    def model(x: Tensor) -> Tensor:
+        seen.append(x)
+        return x * torch.tensor([1.0, 2.0, 3.0])
+
+    x = images()
+    out = open_model(model, layout="nhwc", batch=3)(x)
+    assert seen[0].shape == (3, 8, 8, 3)
+    assert seen[0].is_contiguous()
+    assert torch.equal(out, x * torch.tensor([1.0, 2.0, 3.0]).view(3, 1, 1))
+    flat = open_model(lambda v: seen.append(v) or v, layout="nhwc", flat=True, mean="0.1,0.2,0.3", std="0.5,0.6,0.7")
+    assert torch.allclose(flat(x), x, atol=1e-6)
+    assert torch.allclose(seen[-1].view(5, 8, 8, 3)[..., 1], (x[:, 1] - 0.2) / 0.6, atol=1e-6)
+    with pytest.raises(InputError, match=r"layout is nchw or nhwc \(channels last\), got 'hwc'"):
+        open_model(model, layout="hwc")
+
+
+def test_the_sigmoid_of_logits_is_in_0_to_1_whatever_the_input_is() -> None:
+    x = images()
+    for options in ({"output": "sigmoid"}, {"output": "sigmoid", "input_range": "-1,1"}):
+        assert torch.allclose(open_model(lambda v: torch.zeros_like(v), **options)(x), torch.full_like(x, 0.5))
+    named = open_model(lambda v: {"sigmoid": v, "logits": -v}, output="sigmoid")
+    assert torch.equal(named(x), x)  # a part of that name is what is asked for
+
+
 def test_a_fixed_batch_is_filled() -> None:
     model = Recorder()
     assert torch.equal(open_model(model, batch=4)(images(9)), images(9))

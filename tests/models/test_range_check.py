@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect import InputError
-from recollect.models import open_model, probe_model, stated_ranges
+from recollect.models import open_model, probe_model, stated_parts
 from tests.models.making import images, tiny
 
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
@@ -52,7 +52,7 @@ def test_a_residual_model_is_refused_only_where_no_range_is_stated(model: Any) -
     ):
         probe_model(open_model(model), images())
     options: dict[str, Any] = {"input_range": "0,1"}
-    assert "0,255" in probe_model(open_model(model, **options), images(), stated=stated_ranges(options)).range_doubt
+    assert "0,255" in probe_model(open_model(model, **options), images(), stated=stated_parts(options)).range_doubt
 
 
 def test_an_output_range_of_its_own() -> None:
@@ -89,3 +89,49 @@ def test_normalised_input_is_recognised() -> None:
 
 def test_an_untrained_model_is_not_blamed_on_its_range() -> None:
     assert probe_model(tiny(), images()).mse > 1e-2
+
+
+class ChannelsLast(nn.Module):
+    """Knows its images as flat vectors with the channels last: it runs with channels first, and gives nonsense."""
+
+    def __init__(self, *, logits: bool = False) -> None:
+        super().__init__()
+        self.stored = images().permute(0, 2, 3, 1).flatten(1)
+        self.values = self.stored.logit(1e-6) if logits else self.stored
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (torch.softmax(-100 * torch.cdist(x.flatten(1), self.stored), 1) @ self.values).view_as(x)
+
+
+def test_channels_last_are_found_and_proposed() -> None:
+    with pytest.raises(InputError, match=r"The layout looks wrong: .* and with layout='nhwc' \(--layout nhwc\) it is"):
+        probe_model(ChannelsLast(), images())
+    assert probe_model(open_model(ChannelsLast(), layout="nhwc"), images()).mse < 1e-6
+    stated = stated_parts({"layout": "nchw"})
+    doubt = probe_model(open_model(ChannelsLast(), layout="nchw"), images(), stated=stated).range_doubt
+    assert doubt.startswith("The stated layout is used although another fits far better")
+
+
+def test_logits_are_found_and_proposed() -> None:
+    with pytest.raises(InputError, match=r"The layout and the output look wrong: .*nhwc.* and output='sigmoid'"):
+        probe_model(ChannelsLast(logits=True), images())
+    several = nn.Sequential(ChannelsLast(logits=True), Several())
+    with pytest.raises(InputError, match=r"The output looks wrong: .*output='image.sigmoid' .*output_range='0,1'"):
+        probe_model(open_model(several, layout="nhwc", output="image"), images())
+    assert probe_model(open_model(several, layout="nhwc", output="image.sigmoid"), images()).mse < 1e-6
+
+
+class Several(nn.Module):
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        return {"image": x}
+
+
+def test_a_blurred_model_of_logits_is_found_too() -> None:
+    """A variational autoencoder: its error is far from a fit, and far below that of one grey."""
+
+    def blurred(x: Tensor) -> Tensor:
+        return nn.functional.avg_pool2d(x, 3, 1, 1, count_include_pad=False).lerp(x, 0.6).clamp(0.01, 0.99).logit()
+
+    with pytest.raises(InputError, match=r"The output looks wrong.*--output sigmoid"):
+        probe_model(blurred, images())
+    assert probe_model(open_model(blurred, output="sigmoid"), images()).mse > 2e-3

@@ -16,6 +16,7 @@ from recollect.paper.run import run
 from recollect.paper.scales import SMALL, Scale
 from recollect.paper.store import Store
 from recollect.paper.workspace import Workspace
+from recollect.record_lines import record_line
 from recollect.records import Record
 
 IMAGES = ImageSet("made4", "svhn:{data}/svhn?count=4&seed=42", 4)  # never read: the arrays beside it replace it
@@ -65,8 +66,9 @@ def run_lines(folder: Path, *masks: str, **options: Any) -> list[str]:
     return [line for entry in log for line in entry.splitlines()]
 
 
-def cell_files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "results" / "cells").iterdir()}
+def cell_lines(folder: Path) -> dict[str, str]:
+    """Return every record of a folder as its file has it."""
+    return {record.key: record_line(record) for record in Store(folder / "results").records()}
 
 
 def add_records(store: Store, cells: Sequence[Cell], errors: dict[str, list[float]]) -> None:
@@ -102,7 +104,7 @@ def check_pictures(name: str, workspace: Workspace) -> None:
     log: list[str] = []
     assert run([EXPERIMENTS[name]], SHORT_SCALE, workspace, log=log.append)
     assert f"{name}: pictures are in {workspace.pictures(name)}" in log
-    assert len(draw([EXPERIMENTS[name]], SHORT_SCALE, workspace, lambda _: None)) == 2
+    assert len(draw([EXPERIMENTS[name]], SHORT_SCALE, workspace, lambda _: None)) == 1
     again: list[str] = []
     assert run([EXPERIMENTS[name]], SHORT_SCALE, workspace, log=again.append)
     assert len(again) == 1

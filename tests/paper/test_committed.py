@@ -8,6 +8,7 @@ import torch
 
 from recollect.paper.experiment import Experiment
 from recollect.paper.experiments import accurate
+from recollect.paper.record_file import file_name
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from recollect.paper.store import Store
@@ -20,14 +21,15 @@ pair_up = benchmark("refined_against_blind").pair_up
 
 
 def test_every_committed_record_is_small_whole_and_of_an_experiment() -> None:
-    paths = sorted(PAPER.glob("*/cells/*.json.gz"))
-    records = [record for scale in ("full", "small") for record in committed_records(scale)]
-    assert len(records) == len(paths) > 1000
-    for path, record in zip(paths, records, strict=True):
-        assert path.name == f"{record.key}.json.gz"
-        assert not record.ids
-        assert len(record.mse) == record.provenance["images"]["count"]
-        assert path.stat().st_size < 170_000, path
+    for scale in ("full", "small"):
+        paths, records = sorted(PAPER.glob(f"{scale}/records/*.jsonl")), committed_records(scale)
+        assert {path.name for path in PAPER.glob(f"{scale}/*")} <= {"records", "facts", "figures", "tables"}
+        assert {path.name for path in paths} >= {file_name(record.cell) for record in records}
+        assert len(records) > 1000
+        assert sum(path.stat().st_size for path in paths) < 16_000_000
+        for record in records:
+            assert not record.ids
+            assert len(record.mse) == record.provenance["images"]["count"]
 
 
 @pytest.mark.parametrize("scale", ["small", "full"])

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from recollect.records import read_json
+from recollect.record_lines import read_lines
 from tests import warm
 
 MOMENTS = (1, 5)  # records that are written before the kill, of batches of three
@@ -16,7 +16,7 @@ from pathlib import Path
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from recollect.paper.store import Store
-from tests.paper.making import make_experiment, make_workspace
+from tests.paper.making import FIT, make_experiment, make_workspace
 
 class Dying(Store):
     left = None
@@ -40,16 +40,18 @@ folder = Path(sys.argv[1])
 assert one_run(folder / "whole", None) == 0
 for moment in sys.argv[2:]:
     shutil.copytree(folder / "whole" / "work", folder / moment / "work")  # training was killed in other tests
-    shutil.copytree(folder / "whole" / "results" / "trainings", folder / moment / "results" / "trainings")
+    trained = Store(folder / "whole" / "results").trainings()
+    Store(folder / moment / "results").add_training(FIT, trained[0])
     assert one_run(folder / moment, int(moment)) == signal.SIGKILL
     assert one_run(folder / moment, None) == 0
 """
 
 
-def records(folder: Path) -> dict[str, Any]:
-    """Every file of the results, less dates and durations."""
-    found = {path.name: read_json(path) for path in (folder / "results").rglob("*.json*")}
-    for facts in found.values():
+def records(folder: Path) -> list[Any]:
+    """Every line of the results, less dates and durations."""
+    (path,) = (folder / "results").rglob("*.*")
+    found = [content for content, _ in read_lines(path)]
+    for facts in found:
         for name in ("seconds", "history", "why", "log", "checksum"):
             facts.pop(name, None)
         for milestone in facts.get("milestones", ()):

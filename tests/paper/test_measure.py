@@ -11,18 +11,18 @@ from recollect.paper.experiment import Experiment
 from recollect.paper.measure import shares
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
-from recollect.records import read_record, read_records
+from recollect.paper.store import Store
 from tests.diffusion.folders import write_prior
-from tests.paper.making import FIT, cell_files, make_experiment, make_workspace, run_lines
+from tests.paper.making import FIT, cell_lines, make_experiment, make_workspace, run_lines
 
 
 def test_masks_measured_in_one_batch_give_what_each_gives_alone(tmp_path: Path) -> None:
     together, alone = tmp_path / "together", tmp_path / "alone"
     run_lines(together)
     run_lines(alone, masks_together=0)
-    assert set(cell_files(together)) == set(cell_files(alone))
-    for name in cell_files(alone):
-        a, b = (read_record(folder / "results" / "cells" / name) for folder in (together, alone))
+    assert set(cell_lines(together)) == set(cell_lines(alone))
+    both = [Store(folder / "results").records() for folder in (together, alone)]
+    for a, b in zip(*both, strict=True):
         assert a.stop == b.stop
         assert a.steps == pytest.approx(b.steps, abs=3)  # rounding differs with the batch
         assert a.mse == pytest.approx(b.mse, rel=1e-2)
@@ -32,7 +32,7 @@ def test_masks_measured_in_one_batch_give_what_each_gives_alone(tmp_path: Path) 
 def test_a_sample_of_the_images_is_attacked_if_asked_for(tmp_path: Path) -> None:
     sampled = replace(FIT, images=replace(FIT.images, attacked=2))
     assert run([make_experiment(("block",), sampled)], SMALL, make_workspace(tmp_path))
-    records = read_records(tmp_path / "results" / "cells")
+    records = Store(tmp_path / "results").records()
     assert {len(record.mse) for record in records} == {2}
     assert {record.provenance["images"]["count"] for record in records} == {2}
 
@@ -73,7 +73,7 @@ def test_a_prior_among_the_data_sets_is_used_if_it_exists(tmp_path: Path) -> Non
     assert log[-1].endswith("0 of 2 cells recorded, 2 missing.")
     save_prior(tmp_path / "own")
     assert run([with_prior("own")], SMALL, make_workspace(tmp_path), log=log.append)
-    record = read_record(next((tmp_path / "results" / "cells").glob("*ddnm*")))
+    (record,) = Store(tmp_path / "results").records()
     assert not {"train_loss", "model"} & set(record.provenance)
     assert record.settings["method"]["prior"] == record.provenance["prior"]["name"] == "own"
     assert record.provenance["prior"]["trained_on"] == "unknown"

@@ -11,28 +11,28 @@ from recollect.distributed.jobs import Budget, Job, in_this_process
 from recollect.paper.run import gather, run
 from recollect.paper.scales import SMALL
 from tests import warm
-from tests.paper.making import FIT, cell_files, make_experiment, make_workspace, run_lines
+from tests.paper.making import FIT, cell_lines, make_experiment, make_workspace, run_lines
 
 
 def test_one_training_serves_all_cells_and_nothing_is_computed_twice(tmp_path: Path) -> None:
     log = run_lines(tmp_path)
     assert sum("trained:" in line for line in log) == 1
-    assert sum("accurate" in line for line in log) == len(cell_files(tmp_path)) == 12
+    assert sum("accurate" in line for line in log) == len(cell_lines(tmp_path)) == 12
     assert log[1].startswith("fc3-lrelu-adam-made4 1e-03")  # the lowest loss first
     assert log[-1].endswith("12 of 12 cells recorded.")
-    before = cell_files(tmp_path)
+    before = cell_lines(tmp_path)
     assert len(run_lines(tmp_path)) == 1
-    assert cell_files(tmp_path) == before
+    assert cell_lines(tmp_path) == before
 
 
 def test_another_mask_computes_only_what_is_new(tmp_path: Path) -> None:
     run_lines(tmp_path, "block")
-    before = cell_files(tmp_path)
+    before = cell_lines(tmp_path)
     log = run_lines(tmp_path, "block", "half")
     assert not any("trained:" in line for line in log)
     assert [" half " in line for line in log[:-1]] == [True] * 6
-    assert before.items() <= cell_files(tmp_path).items()
-    assert len(cell_files(tmp_path)) == 12
+    assert before.items() <= cell_lines(tmp_path).items()
+    assert len(cell_lines(tmp_path)) == 12
 
 
 def test_if_the_checkpoints_are_gone_it_trains_again_for_missing_cells_alone(tmp_path: Path) -> None:
@@ -60,10 +60,10 @@ def test_a_time_limit_ends_between_two_batches_and_the_next_call_resumes(tmp_pat
     limited = Budget(1000, lambda: seconds)
     assert not run([make_experiment()], SMALL, workspace, budget=limited, log=take_400_seconds)
     assert len(log) == 1 + 2 + 1  # the training, two batches of two masks, the summary
-    assert len(cell_files(tmp_path)) == 4
+    assert len(cell_lines(tmp_path)) == 4
     assert log[-1].endswith("4 of 12 cells recorded, 8 missing.")
     assert run([make_experiment()], SMALL, workspace)
-    assert len(cell_files(tmp_path)) == 12
+    assert len(cell_lines(tmp_path)) == 12
 
 
 def test_patterns_select_trainings_and_cells() -> None:
@@ -98,12 +98,12 @@ PROGRAM = """
 
 def test_a_run_that_was_killed_resumes_where_it_was(tmp_path: Path) -> None:
     assert warm.run(textwrap.dedent(PROGRAM), str(tmp_path)).code == -signal.SIGKILL
-    before = cell_files(tmp_path)
+    before = cell_lines(tmp_path)
     assert len(before) == 4
     log = run_lines(tmp_path)
     assert not any("trained:" in line for line in log)
     assert len(log) - 1 == 12 - 4
-    assert before.items() <= cell_files(tmp_path).items()
+    assert before.items() <= cell_lines(tmp_path).items()
 
 
 def test_after_a_failed_cell_the_facts_are_computed_all_the_same(tmp_path: Path) -> None:

@@ -50,9 +50,26 @@ def test_without_attractors_there_is_no_figure(planted: AuditFiles) -> None:
     assert list(attractor_figures(AuditFiles(planted.records, facts={"attractors": None}).in_memory)) == []
 
 
+def level(sigma: float, recovered: dict[str, float]) -> dict[str, object]:
+    errors = {"train": 1e-5, "control": 0.1}
+    return {"sigma": sigma, "recovered": recovered, "fixed_point_error": errors, "denoising_loss": errors}
+
+
+def test_errors_of_a_diffusion_model_are_drawn_against_the_noise_level(planted: AuditFiles) -> None:
+    rows = [level(sigma, {"train": 1.0, "control": 0.0}) for sigma in (0.1, 0.4)]
+    (figure,) = noise_level_figures(AuditFiles(planted.records, facts={"noise_levels": rows}).in_memory)
+    assert [plot.title for plot in figure.plots] == ["recovery", "fixed-point error", "denoising loss"]
+    assert (figure.shown, figure.folded) == (figure.plots, [])
+    for plot in figure.plots[1:]:
+        unseen, training = plot.series
+        assert training.points == [(LEFT, BOTTOM), (RIGHT, BOTTOM)]
+        assert unseen.points == [(LEFT, TOP), (RIGHT, TOP)]
+        assert [tick.label for tick in plot.y_ticks] == ["10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"]
+
+
 def test_recovery_of_a_diffusion_model_is_drawn_against_the_noise_level(planted: AuditFiles) -> None:
     shares = {0.1: (0.5, 0.0), 0.2: (1.0, 0.25), 0.4: (0.0, 0.0)}
-    rows = [{"sigma": sigma, "recovered": {"train": t, "control": c}} for sigma, (t, c) in shares.items()]
+    rows = [level(sigma, {"train": t, "control": c}) for sigma, (t, c) in shares.items()]
     (figure,) = noise_level_figures(AuditFiles(planted.records, facts={"noise_levels": rows}).in_memory)
     unseen, training = figure.plots[0].series
     middle = (LEFT + RIGHT) / 2  # the axis is logarithmic

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
-from recollect.records import read_sealed
+from recollect.records import read_sealed, unsealed
 
 CLOCKS = {"seconds", "started"}  # the names of durations and dates
 CURVE = "history"  # rows of a loss curve, which begin with seconds
@@ -66,8 +66,8 @@ def _is_passing(path: Path) -> bool:
 
 def _content(path: Path) -> Any:
     readers: dict[str, Callable[[Path], Any]] = {
-        ".json": _json, ".gz": _json, ".npz": _arrays, ".safetensors": _tensors, ".csv": _table, ".txt": _text,
-        ".html": _text, ".npy": _array, ".png": _bytes, ".svg": lambda _: "exists",  # drawn over seconds
+        ".json": _json, ".gz": _json, ".jsonl": _lines, ".npz": _arrays, ".safetensors": _tensors, ".csv": _table,
+        ".txt": _text, ".html": _text, ".npy": _array, ".png": _bytes, ".svg": lambda _: "exists",  # drawn over seconds
     }  # fmt: skip
     try:
         return _sums(path) if path.name == SUMS else readers[path.suffix](path)
@@ -81,6 +81,11 @@ def _json(path: Path) -> Any:
     if isinstance(data, dict) and SEAL in data:
         data = read_sealed(path, data["format"], "a file with a checksum")
     return _less_clocks(data)
+
+
+def _lines(path: Path) -> Any:
+    contents = [json.loads(line) for line in path.read_text().splitlines()]
+    return [_less_clocks(unsealed(content, content["format"], "a line", str(path))) for content in contents]
 
 
 def _less_clocks(value: Any) -> Any:

@@ -12,12 +12,22 @@ from torch import Tensor, nn
 from recollect import FullyConnected
 from recollect.checkpoints import load_checkpoint_about
 from recollect.training import Progress, Recipe
-from tests.training.small import RECIPE, constant_loss, loss_of, messages, small_images, small_network, train
+from tests.training.small import (
+    RECIPE,
+    after_calls,
+    constant_loss,
+    loss_of,
+    messages,
+    small_images,
+    small_network,
+    train,
+)
 
 
 def test_divergence_from_an_absurd_rate() -> None:
-    network = FullyConnected((1, 8, 8), layers=3, width=64)
-    done = train(network=network, recipe=Recipe(rate=1.0), until=1e-2, milestones=(), max_steps=20_000)
+    network = FullyConnected((1, 8, 8), layers=2, width=64)
+    until = 0.85 * constant_loss(small_images())
+    done = train(network=network, recipe=Recipe(rate=3.0), until=until, milestones=(), max_steps=5000)
     assert messages(done, "divergence at")
     assert messages(done, "back to the best weights, rate cut to")
     assert done.reached, done.log
@@ -33,15 +43,15 @@ def test_nan_in_the_middle() -> None:
     """Weights turned to NaN by a fault: back to the best weights, and on to the goal."""
 
     def sabotage(progress: Progress) -> None:
-        if progress.point.steps == 300:
+        if progress.point.steps == 150:
             with torch.no_grad():
                 cast(nn.Linear, network.net[1]).weight[0, 0] = math.nan
 
     network = small_network()
     done = train(network=network, report=sabotage, until=1e-4)
     (line,) = messages(done, "divergence at nan: back to the best weights")
-    assert "step 350" in line
-    assert "rate cut to 1.0e-03" in line
+    assert "step 200" in line
+    assert "rate cut to 2.0e-03" in line
     assert done.reached
 
 
@@ -49,7 +59,7 @@ def test_a_spike() -> None:
     """Weights thrown off far: the loss jumps, and the run goes back to where it was best."""
 
     def sabotage(progress: Progress) -> None:
-        if progress.point.steps == 700:
+        if progress.point.steps == 250:
             best.append(progress.point.loss)
             with torch.no_grad():
                 cast(nn.Linear, network.net[-2]).bias.add_(3.0)
@@ -58,8 +68,8 @@ def test_a_spike() -> None:
     network = small_network()
     done = train(network=network, report=sabotage, until=1e-6)
     (line,) = messages(done, "spike at")
-    assert "back to the best weights, rate cut to 1.0e-03" in line
-    after = next(p for p in done.history if p.steps == 800)
+    assert "back to the best weights, rate cut to 2.0e-03" in line
+    after = next(p for p in done.history if p.steps == 350)
     assert after.averaged < best[0]
     assert done.reached
 
@@ -115,9 +125,9 @@ def test_a_collapse_is_noticed_within_a_short_annealing() -> None:
 def test_a_later_limit_raises_the_rate_and_that_is_no_spike(tmp_path: Path) -> None:
     network, recipe = FullyConnected((1, 8, 8), layers=4, width=64), Recipe("muon", rate=0.02, anneal_steps=10_000)
     recipe = replace(recipe, solve_below=None)
-    first = train(tmp_path, network=network, until=1e-30, recipe=recipe, max_steps=600)
-    again = train(tmp_path, network=network, until=1e-30, recipe=recipe, max_steps=1500)
-    after = next(p for p in again.history if p.steps > 600)
+    first = train(tmp_path, network=network, until=1e-30, recipe=recipe, max_steps=400)
+    again = train(tmp_path, network=network, until=1e-30, recipe=recipe, max_steps=1500, stop=after_calls(5))
+    after = next(p for p in again.history if p.steps > 400)
     assert after.rate > 10 * first.history[-1].rate
     assert after.best > 30 * first.history[-1].best, "the test asks for a loss that rises much"
     assert not messages(again, "spike")
@@ -125,11 +135,12 @@ def test_a_later_limit_raises_the_rate_and_that_is_no_spike(tmp_path: Path) -> N
 
 def test_a_warm_restart_is_no_spike() -> None:
     """The loss rises with the rate, and nothing is done about it."""
-    network, recipe = FullyConnected((1, 8, 8), layers=4, width=64), Recipe("muon", rate=0.02, anneal_steps=600)
-    done = train(network=network, until=1e-30, recipe=replace(recipe, solve_below=None), max_steps=1300)
+    network, recipe = FullyConnected((1, 8, 8), layers=4, width=64), Recipe("muon", rate=0.02, anneal_steps=400)
+    recipe = replace(recipe, solve_below=None)
+    done = train(network=network, until=1e-30, recipe=recipe, max_steps=2000, stop=after_calls(13))
     assert messages(done, "it restarts")
-    after = next(p for p in done.history if p.steps > 600)
-    before = [p for p in done.history if p.steps <= 600][-1]
+    after = next(p for p in done.history if p.steps > 400)
+    before = [p for p in done.history if p.steps <= 400][-1]
     assert after.best > 30 * before.best, "the test asks for a loss that rises much"
     assert not messages(done, "spike")
 
@@ -144,7 +155,7 @@ def test_one_image_alone_is_learned() -> None:
 def test_a_plateau_cuts_the_rate() -> None:
     """Twelve hidden units cannot hold twenty images: the loss stays where it is."""
     network = FullyConnected((1, 8, 8), layers=2, width=12)
-    done = train(network=network, max_steps=3000, recipe=Recipe(rate=3e-2))
+    done = train(network=network, max_steps=1800, recipe=Recipe(rate=3e-2))
     lines = messages(done, "plateau at")
     assert lines
     assert "back to the averaged weights, rate cut to 1.5e-02" in lines[0]

@@ -9,13 +9,13 @@ import torch
 
 from recollect import FullyConnected
 from recollect.checkpoints import load_checkpoint_about
-from recollect.training import BEST, Progress, Recipe
+from recollect.training import BEST, Progress, Recipe, Training
 from recollect.training.loop import WINDOW, TrainingLoop
 from recollect.training.monitor import Limits
 from recollect.training.rate_schedule import Annealing, time_left
 from recollect.training.run_folder import RunFolder
 from recollect.training.state import RunState
-from tests.training.small import RECIPE, StepClock, messages, small_images, small_network, train, vector
+from tests.training.small import RECIPE, StepClock, after_calls, messages, small_images, small_network, train, vector
 
 
 def make_loop(
@@ -45,7 +45,7 @@ def test_the_time_left_ends_where_the_last_layer_is_solved() -> None:
     estimates: list[list[float | None]] = []
     for until in (1e-5, 1e-8):
         reports: list[Progress] = []
-        train(until=until, milestones=(), seconds_per_pass=0.01, report=reports.append)
+        train(until=until, milestones=(), recipe=Recipe(rate=2e-3), seconds_per_pass=0.01, report=reports.append)
         estimates.append([progress.seconds_left for progress in reports[:-1]])
     assert estimates[0] == estimates[1]
     assert sum(seconds is not None for seconds in estimates[0]) > 4
@@ -53,14 +53,14 @@ def test_the_time_left_ends_where_the_last_layer_is_solved() -> None:
 
 def test_the_time_left_while_the_rate_is_annealed_is_that_of_the_schedule() -> None:
     reports: list[Progress] = []
-    recipe = Recipe("muon", rate=0.02, anneal_steps=600, solve_below=None)
+    recipe = Recipe("muon", rate=0.02, anneal_steps=400, solve_below=None)
     network = FullyConnected((1, 8, 8), layers=4, width=64)
-    train(network=network, recipe=recipe, max_steps=600, report=reports.append, seconds_per_pass=0.01)
+    train(network=network, recipe=recipe, max_steps=400, report=reports.append, seconds_per_pass=0.01)
     known = 0
     for i, progress in enumerate(reports[:-1], 1):
         if progress.next_milestone:
             history = [earlier.point for earlier in reports[:i]]
-            expected = time_left(Annealing(600), history, progress.next_milestone, Limits(steps=600))
+            expected = time_left(Annealing(400), history, progress.next_milestone, Limits(steps=400))
             assert progress.seconds_left == expected
             known += expected is not None
     assert known > 4
@@ -127,16 +127,16 @@ def test_a_pause_is_no_limit(tmp_path: Path) -> None:
     assert again.history[-1].steps > first.history[-1].steps + 150
 
 
+@pytest.fixture(scope="module")
+def whole() -> Training:
+    return train(max_steps=300)
+
+
 @pytest.mark.parametrize("windows", [1, 3, 5])
-def test_asked_to_stop_it_does_after_a_measurement_and_continues_to_the_same_bits(windows: int, tmp_path: Path) -> None:
-    asked: list[int] = []
-
-    def stop() -> bool:
-        asked.append(1)
-        return len(asked) > windows
-
-    whole = train(max_steps=300)
-    first = train(tmp_path, max_steps=300, stop=stop)
+def test_asked_to_stop_it_does_after_a_measurement_and_continues_to_the_same_bits(
+    windows: int, whole: Training, tmp_path: Path
+) -> None:
+    first = train(tmp_path, max_steps=300, stop=after_calls(windows))
     assert first.why.startswith(f"Train loss {first.loss:.2e} interrupted after {windows * WINDOW} steps")
     assert first.suspended
     assert not (tmp_path / BEST).exists()

@@ -1,6 +1,5 @@
 """The learning rate schedule."""
 
-import json
 import math
 import statistics
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.paper.store import Store
 from recollect.training import Recipe
 from recollect.training.loop import TrainingLoop
 from recollect.training.monitor import Limits, Point
@@ -28,7 +28,7 @@ from recollect.training.rate_schedule import (
 )
 from recollect.training.run_folder import RunFolder
 from recollect.training.state import RunState
-from tests.training.small import StepClock, messages, small_images, small_network, train
+from tests.training.small import StepClock, after_calls, messages, small_images, small_network, train
 
 SHAPES: tuple[Shape, ...] = ("cosine", "linear")
 
@@ -110,7 +110,7 @@ def test_an_average_is_never_longer_than_its_share_of_the_annealing(first: int, 
 @pytest.mark.parametrize(("anneal_steps", "first", "last"), [(800, 16, 8), (None, 16, 32)])
 def test_a_run_averages_over_the_horizon(anneal_steps: int | None, first: int, last: int) -> None:
     """Fewer steps towards the end of annealing, more and more at a constant rate."""
-    recipe = Recipe(optimizer="muon", rate=1e-3, average_steps=16, anneal_steps=anneal_steps, solve_below=None)
+    recipe = Recipe(rate=1e-3, average_steps=16, anneal_steps=anneal_steps, solve_below=None)
     state = RunState.start(small_network(), small_images(6), recipe, torch.device("cpu"))
     clock, horizons = StepClock(state.network, 0.01), []
     loop = TrainingLoop(
@@ -143,19 +143,16 @@ def test_a_rate_is_annealed_for_a_limit_also_if_steps_are_slow() -> None:
 
 def test_a_run_is_annealed_and_restarts() -> None:
     recipe = Recipe(rate=1e-4, anneal_steps=100, solve_below=None)
-    done = train(until=1e-12, milestones=(), recipe=recipe, max_steps=10**6, max_seconds=2, seconds_per_pass=1e-3)
+    options = {"max_steps": 10**6, "max_seconds": 2, "seconds_per_pass": 1e-3, "stop": after_calls(4)}
+    done = train(until=1e-12, milestones=(), recipe=recipe, **options)
     rates = [p.rate for p in done.history]
     assert rates[:2] == [1e-4, 5e-5]
     assert rates[2] > rates[1]
     assert messages(done, "it restarts, and is annealed over 200 steps")
 
 
-TRAININGS = (Path(__file__).parents[2] / "results/paper/full/trainings").glob("*.json")
-ANNEALED = [
-    path
-    for path in sorted(TRAININGS)
-    if (facts := json.loads(path.read_text()))["recipe"]["anneal_steps"] and facts["milestones"]
-]
+TRAININGS = Store(Path(__file__).parents[2] / "results/paper/full").trainings()
+ANNEALED = [facts for facts in TRAININGS if facts["recipe"]["anneal_steps"] and facts["milestones"]]
 
 
 def estimates(facts: dict[str, Any]) -> Iterator[tuple[float, float | None]]:
@@ -173,10 +170,9 @@ def estimates(facts: dict[str, Any]) -> Iterator[tuple[float, float | None]]:
                 )
 
 
-@pytest.mark.parametrize("path", ANNEALED, ids=lambda path: path.stem)
-def test_the_time_left_is_that_of_recorded_runs(path: Path) -> None:
+@pytest.mark.parametrize("facts", ANNEALED, ids=lambda facts: facts["training"])
+def test_the_time_left_is_that_of_recorded_runs(facts: dict[str, Any]) -> None:
     """Half of the estimates within a factor of 1.6, all but a few within 2.5."""
-    facts = json.loads(path.read_text())
     factors = [
         math.inf if said is None else max(truth / max(said, 1e-9), said / truth) for truth, said in estimates(facts)
     ]

@@ -18,7 +18,7 @@ from tests.full_disk import full_disk
 from tests.training.small import Killed, loss_of, messages, small_images, small_network, train, vector
 from tests.warm import SERVER
 
-QUICK: dict[str, Any] = {"recipe": Recipe(rate=5e-3, solve_below=2e-2), "milestones": (3e-2, 1e-4, 1e-6)}
+QUICK: dict[str, Any] = {"recipe": Recipe(rate=1e-2, solve_below=2e-2), "milestones": (3e-2, 1e-4, 1e-6)}
 
 
 def writes_of(folder: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int | None, after: bool) -> int:
@@ -132,7 +132,8 @@ def test_the_first_state_of_a_large_run_waits_until_writing_it_is_a_small_share(
 def test_a_state_is_saved_when_it_is_due(tmp_path: Path) -> None:
     changed: list[bytes] = []
     file = tmp_path / FILE
-    train(tmp_path, seconds_per_pass=0.1, max_steps=500, report=lambda _: changed.append(file.read_bytes()))
+    options = {"until": 1e-30, "seconds_per_pass": 0.1, "max_steps": 500}
+    train(tmp_path, **options, report=lambda _: changed.append(file.read_bytes()))
     saves = sum(before != after for before, after in pairwise(changed))
     assert saves == 3  # every 15 s of 500 steps, each of 0.1 s
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import torch
 
 from recollect import FullyConnected, InputError, UNet
 from recollect.checkpoints import read_tensors, write_tensors
-from recollect.training import Recipe
+from recollect.training import Recipe, Training
 from recollect.training.saved_state import FILE
-from tests.training.small import RECIPE, Killed, messages, small_images, small_network, train, vector
+from tests.training.small import RECIPE, Killed, after_calls, messages, small_images, small_network, train, vector
 
 RECIPES = {
     "adam": RECIPE,
@@ -22,9 +23,16 @@ RECIPES = {
         "muon", rate=0.01, weight_decay=0.2, anneal_steps=5000, anneal_shape="linear", anneal_power=1.5,
         newton_schulz_steps=7, solve_below=None,
     ),
-    "cuts": Recipe(rate=0.5),  # diverges, collapses, is cut and started again
+    "cuts": Recipe(rate=0.5),  # diverges, goes back and is cut
+    "collapses": Recipe(rate=0.5, anneal_steps=100),  # and is started again from other weights
 }  # fmt: skip
-LIMITS = {"adam": 800}  # steps, in which it reaches milestones; what happens to others happens sooner
+LIMITS = {"adam": 340}  # steps, in which it reaches milestones; what happens to others happens sooner
+
+
+@cache
+def whole_run(name: str) -> Training:
+    """Train without a stop, once for all tests that compare with it."""
+    return train(recipe=RECIPES[name], max_steps=LIMITS.get(name, 300))
 
 
 def kill_at(steps: int) -> Callable[[Any], None]:
@@ -37,8 +45,7 @@ def kill_at(steps: int) -> Callable[[Any], None]:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
-    recipe, limit = RECIPES[name], LIMITS.get(name, 400)
-    whole = train(recipe=recipe, max_steps=limit)
+    recipe, limit, whole = RECIPES[name], LIMITS.get(name, 300), whole_run(name)
     for steps in (100, limit - 100):
         with pytest.raises(Killed):
             train(tmp_path, seconds_per_pass=20, recipe=recipe, max_steps=limit, report=kill_at(steps))
@@ -50,12 +57,11 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(name: str, tmp_path: Pa
     assert [p.loss for p in whole.history[:20]] == [p.loss for p in resumed.history[:20]]
 
 
-@pytest.mark.parametrize("name", [name for name in RECIPES if name != "annealed"])  # a rate is annealed for a limit
+@pytest.mark.parametrize("name", [name for name in RECIPES if RECIPES[name].anneal_steps is None])
 def test_a_run_that_hit_its_limit_goes_on_as_if_it_had_not(name: str, tmp_path: Path) -> None:
-    """The result holds the best weights, but the state the latest ones."""
-    limit = LIMITS.get(name, 400)
-    whole = train(recipe=RECIPES[name], max_steps=limit)
-    first = train(tmp_path, recipe=RECIPES[name], max_steps=limit // 2)
+    """The result holds the best weights, but the state the latest ones. An annealed rate goes by the limit."""
+    limit, whole = LIMITS.get(name, 300), whole_run(name)
+    first = train(tmp_path, recipe=RECIPES[name], max_steps=150)
     assert not first.reached
     second = train(tmp_path, recipe=RECIPES[name], max_steps=limit)
     assert torch.equal(vector(whole.network), vector(second.network))
@@ -69,12 +75,14 @@ def with_frozen_layer(scale: float = 1.0) -> FullyConnected:
     return network
 
 
-@pytest.mark.parametrize("name", ["adam", "cuts"])  # the latter is started again from other weights
+@pytest.mark.parametrize("name", ["adam", "collapses"])
 def test_frozen_parameters_belong_to_a_run(name: str, tmp_path: Path) -> None:
     recipe = RECIPES[name]
-    whole = train(network=with_frozen_layer(), max_steps=600, recipe=recipe)
-    train(tmp_path, network=with_frozen_layer(), max_steps=300, recipe=recipe)
-    resumed = train(tmp_path, network=with_frozen_layer(scale=2.0), max_steps=600, recipe=recipe)
+    whole = train(network=with_frozen_layer(), max_steps=300, recipe=recipe)
+    assert bool(messages(whole, "started again from other weights")) == (name == "collapses")
+    train(tmp_path, network=with_frozen_layer(), max_steps=300, recipe=recipe, stop=after_calls(3))
+    resumed = train(tmp_path, network=with_frozen_layer(scale=2.0), max_steps=300, recipe=recipe)
+    assert messages(resumed, "step 150] resumed")
     assert torch.equal(next(whole.network.parameters()), next(with_frozen_layer().parameters()))
     assert torch.equal(vector(whole.network), vector(resumed.network))
     with pytest.raises(InputError, match="holds a training run with other frozen parameters"):
@@ -84,7 +92,7 @@ def test_frozen_parameters_belong_to_a_run(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"recipe": Recipe(rate=1e-2)}, r"with another recipe \(rate 0.002, now 0.01\)"),
+        ({"recipe": Recipe(rate=1e-2)}, r"with another recipe \(rate 0.004, now 0.01\)"),
         ({"images": small_images(seed=1)}, r"on other images;"),
         ({"network": small_network(seed=7)}, r"of another network \(seed 42, now 7\)"),
         ({"network": small_network(activation="prelu")}, r"of another network \(activation lrelu, now prelu\)"),

@@ -34,8 +34,9 @@ def run_layer(call: LayerCall, layer: Packed, processors: int, activation: Activ
     if lowering is Lowering.IM2COL:
         pixels = LayerCall(im2col(call), layer.upper[:, 0, 0], call.bias)
         values, activated = matmul(pixels, layer, processors, activation)
-        shape = call.output_shape
-        return LayerOutput(values.view(shape), None if activated is None else activated.view(shape))
+        if activated is not None:
+            activated = activated.view(call.output_shape)
+        return LayerOutput(values.view(call.output_shape), activated)
     call = call._replace(x=contiguous(call.x))
     if lowering is Lowering.COL2IM:
         pixels = LayerCall(call.x.view(-1, 1, 1, call.x.shape[3]), layer.upper[:, 0, 0], None)

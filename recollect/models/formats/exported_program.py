@@ -18,6 +18,7 @@ from recollect.archives import check_torch_archive
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError, first_line
 from recollect.limits import MODEL_PROGRAM
+from recollect.models.batch_sizes import BatchSizes
 from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.refusals import Refused, unsafe_program
 from recollect.models.safety.exported_checks import checked
@@ -42,7 +43,7 @@ class ExportedModel(nn.Module):
     def __init__(self, program: torch.export.ExportedProgram) -> None:
         super().__init__()
         self.network = program.module(check_guards=False)
-        self.fixed_batch = _largest_batch(program)
+        self.batch_sizes = _batch_sizes(program)
 
     def forward(self, values: Tensor) -> Any:
         return self.network(values)
@@ -151,15 +152,16 @@ def _payload_files(config: Any, prefix: str) -> set[str]:
     return files
 
 
-def _largest_batch(program: torch.export.ExportedProgram) -> int | None:
-    """Return the number of images that the program was exported for, if the export fixed it."""
+def _batch_sizes(program: torch.export.ExportedProgram) -> BatchSizes:
+    """Return how many images the program takes: one number if the export fixed it, or the bounds of its dimension."""
     name = program.graph_signature.user_inputs[0]
     first = next(node for node in program.graph.nodes if node.name == name).meta["val"].shape[0]
     if isinstance(first, int):
-        return first
+        return BatchSizes(first, first)
     bounds = program.range_constraints.get(first.node.expr)
-    limit = UNBOUNDED if bounds is None else bounds.upper
-    return int(limit) if limit < UNBOUNDED else None
+    if bounds is None:
+        return BatchSizes()
+    return BatchSizes(max(1, int(bounds.lower)), int(bounds.upper) if bounds.upper < UNBOUNDED else None)
 
 
 def is_exported(model: ModelReference) -> bool:

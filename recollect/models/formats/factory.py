@@ -16,6 +16,7 @@ from recollect.devices.precision import choose_device
 from recollect.errors import InputError
 from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.formats.weights import load_weights
+from recollect.models.wording import option
 from recollect.user_code import call, find_code, names_code
 
 
@@ -31,6 +32,9 @@ def open_factory(model: ModelReference) -> Callable[..., Any]:
         if model.weights is not None:
             raise InputError(f"{model.text} built a {type(built).__name__}, which takes no weights; leave them out.")
         return built
+    if model.weights is None and model.weights_key is not None:
+        unused = option("weights_key", model.weights_key)
+        raise InputError(f"{unused} names an entry of a file of weights, and none is given; add --weights FILE.")
     if model.weights is not None:
         load_weights(built, Path(model.weights).expanduser(), model.weights_key)
     return built.to(choose_device(model.device)).float().eval()  # recoveries are scored in float32

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError, first_line
+from recollect.models.batch_sizes import BatchSizes
 from recollect.models.formats.base import ModelFormat
 
 KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
@@ -27,7 +28,9 @@ class OnnxModel(nn.Module):
         self.session = session
         self.outputs = [output.name for output in session.get_outputs()]
         shape = self.input.shape
-        self.fixed_batch: int | None = shape[0] if shape and isinstance(shape[0], int) else None
+        self.batch_sizes = BatchSizes()
+        if shape and isinstance(shape[0], int):
+            self.batch_sizes = BatchSizes(shape[0], shape[0])
 
     def forward(self, values: Tensor) -> Tensor | dict[str, Tensor]:
         if torch.is_grad_enabled() and values.requires_grad:

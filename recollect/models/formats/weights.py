@@ -15,6 +15,7 @@ from recollect.archives import check_torch_archive
 from recollect.errors import InputError, first_line
 from recollect.models.formats.base import ModelFormat, ModelReference, find_format
 from recollect.models.refusals import needs_pickle, weights_alone
+from recollect.models.weight_names import fit_names
 from recollect.models.wording import option
 
 # What a state dict of tensors needs, and no more. It is read before torch sees the file, so it also holds where
@@ -24,27 +25,20 @@ _ADMITTED = re.compile(
     r"|torch\.storage UntypedStorage|torch (b?float|u?int|complex|double|half|long|short|bool)\d*"
     r"|_codecs encode|(builtins|__builtin__) set"
 )
-_PREFIXES = ("module.", "_orig_mod.")  # what DataParallel and torch.compile put before every name
 
 
 def load_weights(network: nn.Module, path: Path, key: str | None) -> None:
-    """Put the weights of a file into a network; every name has to fit."""
-    weights = read_weights(path, key)
-    for prefix in _PREFIXES:
-        weights = _without_prefix(prefix, weights, network)
+    """Put the weights of a file into a network; every name has to fit.
+
+    `key` is an entry of the file, or if it ends in a dot, the prefix of the names.
+    """
+    prefix = key if key and key.endswith(".") else None
+    weights = fit_names(read_weights(path, None if prefix else key), network, path, prefix)
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
         text = "; ".join(line.strip() for line in str(error).splitlines()[1:4]) or first_line(error)
         raise InputError(f"The weights in {path} do not fit {type(network).__name__}: {text[:500]}") from None
-
-
-def _without_prefix(prefix: str, weights: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
-    """Strip a prefix that all weights have, unless the network's own names begin with it."""
-    own = any(name.startswith(prefix) for name in network.state_dict())
-    if own or not all(name.startswith(prefix) for name in weights):
-        return weights
-    return {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
 
 
 def read_weights(path: Path, key: str | None = None) -> dict[str, Tensor]:

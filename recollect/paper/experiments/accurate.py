@@ -57,7 +57,7 @@ def table(scale: Scale, store: Store) -> str:
 
 def _gamma_table(scale: Scale, store: Store) -> str:
     cells = _cells_with_other_gamma(scale)
-    if not any(store.find(cell) for cell in cells):
+    if not any(store.shown(cell) for cell in cells):
         return ""
     rates = by_mask(store, cells, ("blind", "known"), ACCURATE)
     return f"\nThe same with a gamma of {GAMMA:g} in place of the paper's 0.1, blind / known:\n\n{rates}"
@@ -72,7 +72,7 @@ def _numbers_in_text(scale: Scale, store: Store) -> str:
         if cell.mask == scale.masks[-1] and cell.is_at_last_loss
     }
     for fit in perfect_fit.fits(scale, ("unet",)):
-        records = {method: store.find_or_best(by_method[fit, method]) for method in PAPER}
+        records = {method: store.shown(by_method[fit, method]) for method in PAPER}
         if records["blind"]:  # the generic method's record may exist before any network
             rates = [percent(record.score.accurate, interval=True) if record else "-" for record in records.values()]
             rows.append([network_name(fit), fit.optimizer, f"{records['blind'].provenance['train_loss']:.1e}", *rates])

@@ -30,7 +30,7 @@ def table(scale: Scale, store: Store) -> str:
     groups: dict[tuple[Fit, str], dict[str, Score]] = {}
     for cell in cells(scale):
         scores = groups.setdefault((cell.fit, cell.method), {})
-        if record := store.find_or_best(cell):
+        if record := store.shown(cell):
             scores[cell.mask] = record.score
     rows = []
     for fit in fits(scale):

@@ -58,7 +58,7 @@ def table(scale: Scale, store: Store) -> str:
     rows = []
     for fit in fits(scale):
         for cell in _cells_of(scale, fit):
-            record = store.find_or_best(cell)
+            record = store.shown(cell)
             if record and cell.is_at_last_loss:
                 score = record.score
                 rates = percent(score.accurate), percent(score.approximate, interval=True), f"{score.mean_psnr:.1f}"

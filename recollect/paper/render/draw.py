@@ -1,4 +1,4 @@
-"""Figures for print, as SVG and PNG: a colour, a marker and a dash pattern for each method, intervals shaded."""
+"""Figures for print: a colour, a marker and a dash pattern for each method, intervals shaded."""
 
 from __future__ import annotations
 
@@ -135,18 +135,23 @@ def picture_figure(rows: Mapping[str, Sequence[np.ndarray]], titles: Sequence[st
     return figure
 
 
-def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Save as SVG and as PNG; equal figures make equal files."""
+def save_chart(figure: Figure, folder: Path, name: str) -> Path:
+    """Save lines and numbers, as SVG."""
+    return _save(figure, folder / f"{name}.svg", {"Date": None})
+
+
+def save_pictures(figure: Figure, folder: Path, name: str) -> Path:
+    """Save images, as PNG."""
+    return _save(figure, folder / f"{name}.png", {"Software": None})
+
+
+def _save(figure: Figure, path: Path, metadata: dict[str, Any]) -> Path:
+    """Save a figure; equal figures make equal files."""
     import matplotlib
 
-    paths = []
-    with matplotlib.rc_context({"svg.hashsalt": "recollect"}):
-        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-            path = folder / f"{name}.{kind}"
-            with atomically(path) as file:
-                figure.savefig(file, format=kind, dpi=200, metadata=metadata)
-            paths.append(path)
-    return paths
+    with matplotlib.rc_context({"svg.hashsalt": "recollect"}), atomically(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=200, metadata=metadata)
+    return path
 
 
 def _draw_panel(ax: Axes, panel: Panel, x: Axis, y: Axis) -> None:

@@ -38,19 +38,17 @@ def table_of(experiment: Experiment, scale: Scale, workspace: Workspace) -> str:
 
 
 def _figures(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[Path]:
-    from recollect.paper.render.draw import save_figure
+    from recollect.paper.render.draw import save_chart
 
     if not _has_cells(experiment, scale, workspace):
         return []
-    paths: list[Path] = []
-    for name, figure in experiment.figures(scale, workspace.store).items():
-        paths += save_figure(figure, workspace.store.folder / "figures", name)
-    return paths
+    figures = experiment.figures(scale, workspace.store)
+    return [save_chart(figure, workspace.store.folder / "figures", name) for name, figure in figures.items()]
 
 
 def _pictures(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[Path]:
     """Draw pictures; those of real data sets stay in the work folder, because they may not be published."""
-    from recollect.paper.render.draw import save_figure
+    from recollect.paper.render.draw import save_pictures
 
     pictures, arrays = experiment.pictures, workspace.pictures(experiment.name)
     if pictures is None or not arrays.exists():
@@ -61,7 +59,7 @@ def _pictures(experiment: Experiment, scale: Scale, workspace: Workspace) -> lis
         raise InputError(f"{arrays} is damaged ({error}); remove it and run {experiment.name} again.") from None
     may_publish = pictures.fit(scale).images.spelling.startswith("photos")
     folder = workspace.store.folder if may_publish else workspace.work
-    return save_figure(figure, folder / "figures", experiment.name)
+    return [save_pictures(figure, folder / "figures", experiment.name)]
 
 
 def _table(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[Path]:
@@ -83,4 +81,4 @@ def _has_records(experiment: Experiment, scale: Scale, workspace: Workspace) -> 
 
 
 def _has_cells(experiment: Experiment, scale: Scale, workspace: Workspace) -> bool:
-    return any(workspace.store.find_or_best(cell) for cell in experiment.cells(scale))
+    return any(workspace.store.shown(cell) for cell in experiment.cells(scale))

@@ -57,7 +57,7 @@ def against_loss(store: Store, cells: Iterable[Cell], statistic: Statistic) -> P
     lines: dict[str, list[Point]] = {}
     constants: dict[str, tuple[float, float, float]] = {}  # of methods that see no network: equal at every loss
     for cell in cells:
-        record = store.find_or_best(cell)
+        record = store.shown(cell)
         if record is None:
             continue
         if cell.sees_network:
@@ -82,7 +82,7 @@ def _constant_lines(
 
 def against_threshold(store: Store, cells: Iterable[Cell]) -> Panel:
     """Draw a line for each method over the threshold; the panel is empty if no method that sees a network has one."""
-    recorded = [(cell, record) for cell in cells if (record := store.find_or_best(cell))]
+    recorded = [(cell, record) for cell in cells if (record := store.shown(cell))]
     if not any(cell.sees_network for cell, _ in recorded):
         return Panel({})
     lines = {}

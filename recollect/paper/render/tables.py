@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from recollect.paper.cells import Cell, Fit
@@ -43,7 +42,7 @@ def by_mask(store: Store, cells: Sequence[Cell], methods: Sequence[str], thresho
         records: list[Record | None] = []
         values = []
         for mask in masks:
-            of_mask = [store.find_or_best(last[fit, mask, method]) for method in methods]
+            of_mask = [store.shown(last[fit, mask, method]) for method in methods]
             values.append(" / ".join(_value(record, threshold) for record in of_mask))
             records += of_mask
         if any(records):
@@ -66,7 +65,7 @@ def _generic_rows(
     """Make a row for each set of images that the generic method restored."""
     by_set: dict[str, dict[str, Record]] = {}
     for cell in cells:
-        if not cell.sees_network and (record := store.find(cell)):
+        if not cell.sees_network and (record := store.shown(cell)):
             by_set.setdefault(f"none ({cell.method} on {cell.fit.images.name})", {})[cell.mask] = record
     rows = []
     for name, records in by_set.items():
@@ -87,7 +86,7 @@ def against_paper(store: Store, cells: Sequence[Cell], paper: Mapping[str, Seque
 
 def _measured_rows(store: Store, cells: Sequence[Cell], threshold: float) -> Iterator[tuple[str, ...]]:
     for (fit, method), group in _by_method(cells).items():
-        records = [store.find_or_best(cell) for cell in group]
+        records = [store.shown(cell) for cell in group]
         if not any(records):
             continue
         head = ("none", "", method, "")
@@ -106,6 +105,7 @@ class _Comparison(NamedTuple):
     """Images recovered in one cell, by blind and by iterating the autoencoder."""
 
     cell: Cell
+    loss_name: str
     blind: int
     iterate: int
 
@@ -113,16 +113,16 @@ class _Comparison(NamedTuple):
 def compare_with_iterate(store: Store, cells: Sequence[Cell], threshold: float) -> str:
     """Say in how many cells blind recovers more images than iterating, and name those with fewer."""
     comparisons = list(_compare(store, cells, threshold))
-    more = sum(blind > iterate for _, blind, iterate in comparisons)
-    none = sum(blind == iterate == 0 for _, blind, iterate in comparisons)
-    equal = sum(blind == iterate for _, blind, iterate in comparisons)
-    fewer = [cell for cell, blind, iterate in comparisons if blind < iterate]
+    more = sum(one.blind > one.iterate for one in comparisons)
+    none = sum(one.blind == one.iterate == 0 for one in comparisons)
+    equal = sum(one.blind == one.iterate for one in comparisons)
+    fewer = [one for one in comparisons if one.blind < one.iterate]
     text = f"Blind recovers more images than iterating in {more} of {len(comparisons)} cells, as many in {equal}"
     if none:
         text += f" ({none} of them none)"
     text += f", fewer in {len(fewer)}"
     if fewer:
-        text += ": " + ", ".join(f"{cell.fit.name} {cell.loss_name} {cell.mask}" for cell in fewer)
+        text += ": " + ", ".join(f"{one.cell.fit.name} {one.loss_name} {one.cell.mask}" for one in fewer)
     return text + ".\n"
 
 
@@ -132,11 +132,10 @@ def _compare(store: Store, cells: Sequence[Cell], threshold: float) -> Iterator[
     for cell in own:
         if cell.method != "blind":
             continue
-        actual = store.cell_or_best(cell)
-        rival = replace(rivals[cell.fit, cell.loss, cell.mask], loss=actual.loss)
-        blind, iterate = store.find(actual), store.find(rival)
+        blind, iterate = store.shown(cell), store.shown(rivals[cell.fit, cell.loss, cell.mask])
         if blind and iterate:
-            yield _Comparison(actual, blind.score.rate(threshold).count, iterate.score.rate(threshold).count)
+            loss_name = str(blind.cell["loss"])
+            yield _Comparison(cell, loss_name, blind.score.rate(threshold).count, iterate.score.rate(threshold).count)
 
 
 def _value(record: Record | None, threshold: float | None) -> str:

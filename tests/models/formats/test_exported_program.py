@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from recollect import InputError
-from recollect.models import open_model, probe_model
+from recollect.models import Adapted, open_model, probe_model
 from tests.models.making import Several, agree, export, images, tiny
 
 
@@ -18,6 +18,21 @@ def test_an_exported_program(tmp_path: Path, batch: str) -> None:
     assert agree(opened, tiny(), 1)
     assert isinstance(opened.train(), nn.Module)  # an exported module's own train() raises
     assert probe_model(opened, images()).deterministic
+
+
+def test_only_a_static_number_of_images_is_filled_up(tmp_path: Path) -> None:
+    """A dimension with bounds is cut at the upper one and filled up to the lower one alone."""
+    given: list[int] = []
+    bounds = {(1, 4096): [5], (2, 4): [4, 2], None: [2, 2, 2]}
+    for limits, expected in bounds.items():
+        dimension = None if limits is None else torch.export.Dim("n", min=limits[0], max=limits[1])
+        opened = open_model(export(tiny(), tmp_path / "m.pt2", batch=dimension))
+        network = opened.inner if isinstance(opened, Adapted) else opened
+        handle = network.register_forward_pre_hook(lambda _, inputs: given.append(len(inputs[0])))
+        assert opened(images(5)).shape == images(5).shape
+        handle.remove()
+        assert given == expected
+        given.clear()
 
 
 def test_an_exported_program_of_a_vae(tmp_path: Path) -> None:

@@ -33,6 +33,11 @@ def test_a_factory_that_builds_nothing_is_refused(code: Path, what: str, message
         open_model(what)
 
 
+def test_a_key_without_a_file_of_weights_is_refused(code: Path) -> None:
+    with pytest.raises(InputError, match=r"names an entry of a file of weights, and none is given; add --weights FILE"):
+        open_model("own_code:tiny", weights_key="ema")
+
+
 def test_a_function_takes_no_weights(code: Path) -> None:
     with pytest.raises(InputError, match="own_code:plain built a function, which takes no weights; leave them out"):
         open_model("own_code:plain", weights="w.pt")

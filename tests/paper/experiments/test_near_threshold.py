@@ -21,7 +21,7 @@ def test_pictures_of_real_images_stay_in_the_work_folder(tmp_path: Path) -> None
     )
     for scale, place in ((SMALL, "results"), (FULL, "work")):
         paths = draw([EXPERIMENTS["near-threshold"]], scale, here, lambda _: None)
-        assert [path.relative_to(tmp_path).parts[0] for path in paths] == [place, place]
+        assert [path.relative_to(tmp_path).parts[0] for path in paths] == [place]
     here.pictures("near-threshold").write_bytes(b"damaged")
     with pytest.raises(InputError, match=r"near-threshold.npz is damaged"):
         draw([near_threshold.EXPERIMENT], SMALL, here, lambda _: None)

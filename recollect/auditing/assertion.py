@@ -1,0 +1,53 @@
+"""One line of a test suite: a model that gives its training images away fails the test."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from recollect.auditing.audit import audit
+from recollect.auditing.result import Audit
+from recollect.errors import InputError
+from recollect.visible import visible
+
+LIMIT = 0.01  # of the training images
+
+
+class NotPassed(AssertionError):
+    """The model failed, or the audit is inconclusive; `audit` is the result with its verdict."""
+
+    def __init__(self, message: str, audit: Audit) -> None:
+        super().__init__(message)
+        self.audit = audit
+
+
+def assert_not_memorized(
+    model: Any, train: Any, control: Any, *, fail_above: float = LIMIT, inconclusive_passes: bool = False,
+    **settings: Any,
+) -> Audit:  # fmt: skip
+    """Audit a model, and raise an `AssertionError` unless it passes; gives the audit.
+
+    The model passes if at most the share `fail_above` of the training images can be recovered, at 95% confidence. An
+    audit that shows neither pass nor fail raises too; `inconclusive_passes=True` makes that a warning. `settings` are
+    those of `recollect.audit`; `out` keeps the report.
+    """
+    __tracebackhide__ = True  # pytest then shows the line of the test, not this one
+    if fail_above is None:
+        raise InputError("assert_not_memorized needs a limit, such as fail_above=0.01: without one nothing can fail.")
+    result = audit(model, train=train, control=control, fail_above=fail_above, **settings)
+    assert result.verdict is not None  # there is a limit
+    if result.verdict.outcome == "passed":
+        return result
+    message = _message(result, settings.get("out"))
+    if result.verdict.outcome == "inconclusive" and inconclusive_passes:
+        warnings.warn(message, stacklevel=2)
+        return result
+    raise NotPassed(message, result)
+
+
+def _message(result: Audit, out: str | Path | None) -> str:
+    """Say the verdict first, for summaries that show one line, then what it rests on."""
+    warned = [f"Warning: {check.sentence}" for check in result.checks if check.level == "warning"]
+    kept = f"The report: {Path(out) / 'report.html'}" if out else 'No report was kept; out="audit" keeps one.'
+    return visible("\n".join([str(result.verdict), result.headline, result.finding.beside, *warned, kept]))
