@@ -1,18 +1,19 @@
 """How many images may a diffusion model be trained on before blind recovery ends? Denoisers on CIFAR-10, by length.
 
-    python benchmarks/diffusion.py --images FOLDER --out results/diffusion --budget 565 --only 100,300,1000
-    python benchmarks/diffusion.py --images FOLDER --out results/diffusion --steps 3728 --only 1000b,3000,10000
-    python benchmarks/diffusion.py --images FOLDER --out results/diffusion --budget 560 --only 3000-long
+    python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 565 --only 100,300,1000
+    python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --steps 3728 --only 1000b,3000,10000
+    python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 560 --only 3000-long
     python benchmarks/diffusion.py --images FOLDER --out TRIAL --small      # everything, tiny, on a CPU in a minute
 
-FOLDER holds train.npy and unseen.npy: bytes, N x 3 x 32 x 32. Each part trains one U-Net on so many images and writes
-one record. Trainings have three lengths: a ninth, a third and the whole. Each length has the recipe's own schedule, so
-a short training is not a long one that was interrupted. Subsets are nested: the same training images are attacked in
-all of them. 1000b has other images, other first weights and other draws. A part whose results are saved is skipped.
+RECORDS is results/diffusion. FOLDER holds train.npy and unseen.npy: bytes, N x 3 x 32 x 32. Each part trains one U-Net
+on so many images and writes one record. Trainings have three lengths: a ninth, a third and the whole. Each length has
+the recipe's own schedule, so a short training is not a long one that was interrupted. Subsets are nested: the same
+training images are attacked in all of them. 1000b has other images, other first weights and other draws. A part whose
+results are saved is skipped.
 
 --budget is for the whole command. The speed of the network is measured first, and training gets the time that the
-attacks leave. Layers compute in bfloat16, in training and in attacks. The part 1000 also times steps and repeats
-one attack in full precision, and so does 3000-long.
+attacks leave. Layers compute in bfloat16, in training and in attacks. The parts 1000 and 3000-long also time
+steps and repeat one attack in full precision, if their time allows it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     python benchmarks/last_layer.py --out last-layer.json
     python benchmarks/last_layer.py --tables last-layer.json
 
-Below a loss of 1e-5 the recipe moves the last layer of such a network towards its least-squares solution. Here the same
-network is fitted to the same photographs with that and without, to the same losses, and recovered images are counted.
+The trainer can move the last layer of such a network towards its least-squares solution below a loss of 1e-5. Here
+the same network is fitted to the same photographs with that and without, to the same losses, and recovered images are
+counted.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def fit_and_recover(images: Images, loss: float, solved: bool, options: argparse.Namespace) -> dict[str, Any]:
     f = FullyConnected(images.shape, layers=options.layers, width=options.width)
     recipe = Recipe.for_network(f, len(images))
-    recipe = recipe if solved else replace(recipe, solve_below=None)
+    recipe = replace(recipe, solve_below=1e-5) if solved else recipe
     done = train_to_loss(f, images, loss, recipe=recipe, max_seconds=options.max_seconds)
     f.eval()
     return {

@@ -1,7 +1,7 @@
 """A hook of the site: pages and pictures that live outside docs/ are part of it, and links to them lead there.
 
 In the repository a page links to files by their place, ../NOTATION.md from docs/ and docs/audit.md from the README. The
-site has all pages in one folder, so the steps up and down are taken out of the links.
+site's root is docs/, so one step up or down is taken out of links that cross it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ def on_files(files: Files, *, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    return re.sub(r"(\]\()(?:\.\./|docs/)?([^)#\s]+)", _within, markdown)
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    up = "../" * page.file.src_uri.count("/")  # from a page in a folder of docs/ to docs/
+    return re.sub(rf"(\]\({re.escape(up)})(?:\.\./|docs/)?([^)#\s]+)", _within, markdown)
 
 
 def _within(link: re.Match[str]) -> str:

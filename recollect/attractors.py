@@ -20,6 +20,7 @@ EIGENVALUES = 6  # of largest size, which are sought together: equal sizes would
 KRYLOV_VECTORS = 48
 RESTARTS = 40  # of Arnoldi's method, each with fewer products than Krylov vectors
 GROWTH_PRODUCTS = 100
+ROWS_AT_ONCE = 64  # of a whole Jacobian
 DENSE_LIMIT = 768  # up to this many values the whole Jacobian is computed; above, only its products with vectors
 
 
@@ -149,8 +150,13 @@ class Jacobian:
         return self._flat(self._pull(self._shaped(vector))[0])
 
     def dense(self) -> np.ndarray:
-        """Compute the whole matrix, for small images."""
-        return np.stack([self.transposed_times(row) for row in np.eye(self.size)])
+        """Compute the whole matrix, for small images: many rows at once, each at a copy of the image."""
+        blocks = []
+        for rows in torch.eye(self.size).to(self._image).split(ROWS_AT_ONCE):
+            copies = self._image.expand(len(rows), *self._image.shape[1:])
+            block = torch.func.vjp(self._f, copies)[1](rows.view_as(copies))[0]
+            blocks.append(block.detach().flatten(1).double().cpu().numpy())
+        return np.concatenate(blocks)
 
     def _shaped(self, vector: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(vector, np.float64)).to(self._image).view_as(self._image)

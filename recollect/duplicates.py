@@ -24,7 +24,8 @@ _TRIES = 16  # candidates of an image that are compared one by one, in one block
 _ROUNDING = 1e-5  # of a product of factors, in float32
 _SHIFT = 4  # pixels by which a copy may be shifted, but no more than an eighth of the image
 _MOVED_SHARE = 0.1  # of an image's variance between it and a moved copy, at most: night skies are alike in some move
-_DIRECTIONS = 16  # moved copies are first compared along the directions in which images differ most
+_DIRECTIONS = 16  # moved copies are first compared along the directions in which images differ most ...
+_MORE_DIRECTIONS, _SMALL_SET = 64, 2000  # ... along more of them in small sets, where full comparisons cost more
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,16 @@ class _View:
 
     @property
     def pixels(self) -> Tensor:
-        pixels = self.images.pixels
-        pixels = pixels.view(len(pixels), *picture_shape(self.images.shape))
+        return self._part_of(self.images.pixels)
+
+    def pixels_at(self, positions: Tensor) -> Tensor:
+        return self._part_of(self.images.pixels_at(positions))
+
+    def _part_of(self, pixels: Tensor) -> Tensor:
+        whole = pixels.view(len(pixels), *picture_shape(self.images.shape))
         if self.mirrored:
-            pixels = pixels.flip(3)
-        return pixels[:, :, self.rows, self.columns]
+            whole = whole.flip(3)
+        return whole[:, :, self.rows, self.columns]
 
     def __len__(self) -> int:
         return len(self.images)
@@ -164,7 +170,8 @@ def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near:
     down, right = _margin(height), _margin(width)
     middle = _View(train, slice(down, height - down), slice(right, width - right))
     averages = _averages(middle)
-    centre, directions = _principal_directions(averages)
+    count = _MORE_DIRECTIONS if max(len(train), len(left)) <= _SMALL_SET else _DIRECTIONS
+    centre, directions = _principal_directions(averages, count)
     targets = (averages - centre) @ directions
     order = targets[:, 0].argsort()  # neighbours in this order are alike, so that most blocks need not be compared
     variances = dict(zip(middle.ids, middle.pixels.flatten(1).var(1, correction=0).tolist(), strict=True))
@@ -249,12 +256,12 @@ def _without(images: Images, ids: set[str]) -> Images | None:
     return images[stay] if stay else None
 
 
-def _principal_directions(averages: Tensor) -> tuple[Tensor, Tensor]:
+def _principal_directions(averages: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the mean and the directions of largest variance; along them distances only become smaller."""
     centre = averages.mean(0)
     around = (averages - centre).double()
     _, directions = torch.linalg.eigh(around.T @ around)  # from the smallest variance to the largest
-    return centre, directions[:, -_DIRECTIONS:].flip(1).to(averages.dtype)
+    return centre, directions[:, -count:].flip(1).to(averages.dtype)
 
 
 def _averages(images: _View) -> Tensor:
@@ -369,17 +376,17 @@ def _try(
 
 def _distances(images: _View, rows: Tensor, others: _View, left: int, count: int) -> Tensor:
     """Return the MSE of each of the rows to `count` others from `left` on, but for the rounding of float32."""
-    mine = _scaled(images[rows.numpy()])
+    mine = _scaled(images.pixels_at(rows))
     parts = []
     for start in range(left, left + count, _PAIRS):
-        one, other = _factors(mine, _scaled(others[start : min(start + _PAIRS, left + count)]))
+        one, other = _factors(mine, _scaled(others.pixels_at(torch.arange(start, min(start + _PAIRS, left + count)))))
         parts.append(one @ other.T)
     return torch.cat(parts, dim=1)
 
 
-def _scaled(images: _View) -> Tensor:
+def _scaled(pixels: Tensor) -> Tensor:
     """Return all values, N x values, scaled so that squared distances are means over the values."""
-    values = images.pixels.cpu().flatten(1)
+    values = pixels.flatten(1)
     return values / values.shape[1] ** 0.5
 
 
@@ -387,6 +394,6 @@ def _mse(images: _View, first: Tensor, others: _View, second: Tensor) -> Tensor:
     parts = []
     for start in range(0, len(first), _PAIRS):
         here = slice(start, start + _PAIRS)
-        difference = images[first[here].numpy()].pixels.cpu() - others[second[here].numpy()].pixels.cpu()
+        difference = images.pixels_at(first[here]) - others.pixels_at(second[here])
         parts.append(difference.square().flatten(1).mean(1, dtype=torch.float64))
     return torch.cat(parts)

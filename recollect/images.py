@@ -66,7 +66,11 @@ class Images:
     @property
     def pixels(self) -> Tensor:
         """All pixels as float32 in [0, 1]."""
-        return self._stored if self._stored.is_floating_point() else self._stored.to(torch.float32) / 255
+        return _as_float32(self._stored)
+
+    def pixels_at(self, positions: Tensor) -> Tensor:
+        """Return the pixels of some images, without making Images of them."""
+        return _as_float32(self._stored[positions])
 
     @property
     def stored(self) -> Tensor:
@@ -121,6 +125,10 @@ class Images:
     def __repr__(self) -> str:
         size = "x".join(map(str, self.shape))
         return f"Images({self.name!r}, {len(self)} of {size}, sha256 {self.hash[:12]})"
+
+
+def _as_float32(stored: Tensor) -> Tensor:
+    return stored if stored.is_floating_point() else stored.to(torch.float32) / 255
 
 
 def _check_ids(ids: Iterable[object], count: int) -> tuple[str, ...]:

@@ -56,14 +56,17 @@ def _cycles_problem(cycles: Any, errors: list[Any]) -> str:
     """Say what is wrong with the cycles: a few rows, not a column."""
     if cycles is None:
         return ""
-    if not isinstance(cycles, list) or not all(isinstance(row, list) and len(row) == len(CYCLE) for row in cycles):
+    if not isinstance(cycles, list) or not all(map(_is_cycle, cycles)):
         return "its cycles are not what they should be"
-    columns = [list(column) for column in zip(*cycles, strict=True)]
-    if not all(kind.holds(column) for kind, column in zip(CYCLE, columns, strict=False)):
-        return "its cycles are not what they should be"
-    if columns and max(columns[0]) >= len(errors):
+    if any(position >= len(errors) for position, *_ in cycles):
         return "it has cycles of images that it does not have"
     return ""
+
+
+def _is_cycle(row: Any) -> bool:
+    if not isinstance(row, list) or len(row) != len(CYCLE):
+        return False
+    return all(kind.holds([value]) for kind, value in zip(CYCLE, row, strict=True))
 
 
 def _column_problem(name: str, column: Any, errors: Any) -> str:

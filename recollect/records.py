@@ -25,7 +25,7 @@ from torch import Tensor
 from recollect.errors import InputError, is_whole
 from recollect.limits import DEEPEST_RECORD, RECORD_BYTES, RECORD_PARTS
 from recollect.locks import UNFINISHED, check_present
-from recollect.record_schema import problem_of
+from recollect.record_schema import COLUMNS, problem_of
 from recollect.scoring import Score
 from recollect.version import __version__
 
@@ -40,6 +40,7 @@ PER_IMAGE = (
 # Parts that only audits measure, or only the paper's suite: other records leave them out.
 OF_AUDITS = ("nearest", "nearest_index", "nearest_mse")
 OF_SUITE = ("mse_pasted", "mse_unpasted", "cycles")
+_ALREADY_JSON = {bool, int, str, type(None)}
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
 
 
@@ -117,10 +118,6 @@ class CellFolder:
         path = self.path(key)
         return read_record(path) if path.exists() else None
 
-    def records(self) -> list[Record]:
-        """Read all records, sorted by file name."""
-        return read_records(self.folder)
-
     def add(self, record: Record) -> Path:
         return write_record(self.folder, record, packed=self.packed)
 
@@ -174,16 +171,16 @@ def read_record(path: str | Path) -> Record:
 
 def record_from(data: Mapping[str, Any], where: str) -> Record:
     """Make a record of what a file holds, checked; `where` names the file in the error."""
-    data = dict.fromkeys((*OF_AUDITS, *OF_SUITE)) | data
+    columns: dict[str, Any] = {**dict.fromkeys((*OF_AUDITS, *OF_SUITE)), **data}
     expected = {f.name for f in fields(Record)}
-    if set(data) != expected:
-        odd = ", ".join(sorted(set(data) ^ expected))
+    if set(columns) != expected:
+        odd = ", ".join(sorted(set(columns) ^ expected))
         raise InputError(f"{where} is a record with parts missing or unknown: {odd}.")
-    if is_whole(data["steps"]) and isinstance(data["rounds"], list) and all(map(is_whole, data["rounds"])):
-        data["steps"] = [data["steps"] * rounds for rounds in data["rounds"]]
-    if problem := problem_of(data):
+    if is_whole(columns["steps"]) and COLUMNS["rounds"].holds(columns["rounds"]):
+        columns["steps"] = [columns["steps"] * rounds for rounds in columns["rounds"]]
+    if problem := problem_of(columns):
         raise InputError(f"{where} is not a record that can be used: {problem}.")
-    return Record(**data)
+    return Record(**columns)
 
 
 def read_records(folder: str | Path) -> list[Record]:
@@ -360,6 +357,8 @@ def cpu_name() -> str:
 
 def plain(value: Any) -> Any:
     """Turn any setting into JSON: dataclasses as dicts, functions by name, what is not finite as null."""
+    if type(value) in _ALREADY_JSON:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):

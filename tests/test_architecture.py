@@ -17,9 +17,9 @@ PACKAGE = Path(recollect.__file__).parent
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
-LEAVES |= {"counting", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
+LEAVES |= {"counting", "hub", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
 LEAVES |= {"arrangement", "decoding", "image_files", "image_forms", "user_code"}
-CHANGES_WEIGHTS = LEAVES | {"checkpoints"}
+CHANGES_WEIGHTS = LEAVES | {"checkpoints", "model_folders"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
     "diffusion",
@@ -72,18 +72,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"accelerate", "degradation", "devices", "errors", "per_image", "recovery"},
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},
-    "models": {"archives", "checkpoints", "counting", "devices", "diffusion", "errors", "images", "limits", "pickles"}
-    | {"registry", "user_code"},
+    "models": {"archives", "checkpoints", "counting", "devices", "diffusion", "errors", "hub", "images", "limits"}
+    | {"model_folders", "pickles", "registry", "user_code"},
     "sources": {"archives", "arrangement", "decoding", "errors", "image_files", "image_forms", "images", "lazy_names"}
     | {"limits", "names", "pickles", "pil_images", "records", "registry", "user_code"},
+    "hub": {"errors"},
+    "model_folders": {"archives", "devices", "errors", "records"},
     "checkpoints": {"archives", "devices", "errors", "networks", "records"},
     "training": CHANGES_WEIGHTS,
-    "diffusion": {"archives", "checkpoints", "devices", "errors", "images", "interruption", "limits"}
-    | {"locks", "names", "records", "scoring", "seeding"},
+    "diffusion": {"archives", "checkpoints", "devices", "errors", "hub", "images", "interruption", "limits"}
+    | {"locks", "model_folders", "names", "records", "scoring", "seeding"},
     "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
     "canaries": {"decoding", "duplicates", "errors", "images", "locks", "records", "sources"},
     "report": {"counting", "errors", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "extraction", "report"},
+    "callbacks": {"auditing", "degradation", "devices", "distributed", "errors", "images", "lazy_names", "methods"}
+    | {"models", "scoring"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},
     "distributed": {"errors", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},
@@ -236,7 +240,7 @@ def test_the_reader_of_imports_reads_them() -> None:
 
 
 HEAVY = ["PIL", "scipy", "skimage", "pandas", "matplotlib", "typer", "rich", "jinja2", "safetensors", "pooch", "tqdm"]
-HEAVY += ["onnx", "onnxruntime", "ray", "diffusers", "pyarrow", "requests", "pydantic"]
+HEAVY += ["onnx", "onnxruntime", "ray", "diffusers", "pyarrow", "requests", "pydantic", "lightning"]
 
 
 def run(code: str) -> str:

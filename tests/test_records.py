@@ -154,7 +154,7 @@ def test_a_folder_of_cells_finds_the_record_that_was_added(packed: bool, tmp_pat
     assert cells.add(one) == cells.path(one.key)
     assert cells.has(one.key)
     assert cells.find(one.key) == one
-    assert cells.records() == [one]
+    assert read_records(cells.folder) == [one]
 
 
 def test_a_folder_of_cells_refuses_the_record_of_another_cell(tmp_path: Path) -> None:

@@ -15,16 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 LIBRARIES = [
-    "torch",
-    "torch._dynamo",
-    "numpy",
-    "pandas",
-    "typer",
-    "rich.progress",
-    "PIL.Image",
-    "jinja2",
-    "safetensors.torch",
-]
+    "torch", "torch._dynamo", "numpy", "pandas", "scipy.special", "typer", "pydantic", "rich.progress", "PIL.Image",
+    "jinja2", "safetensors.torch",
+]  # fmt: skip
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(LIBRARIES)
 RECOLLECT = "import runpy; runpy.run_module('recollect', run_name='__main__', alter_sys=True)"
@@ -52,12 +45,14 @@ def main(
 
 
 class WarmProcess:
-    """A running process whose output is read at its end."""
+    """A running process whose output is read at its end, unless other files are given for its standard streams."""
 
-    def __init__(self, code: str, *arguments: str, folder: Path | None = None, **variables: str) -> None:
+    def __init__(
+        self, code: str, *arguments: str, folder: Path | None = None, streams: Sequence[str] = (), **variables: str
+    ) -> None:
         self._outputs = tempfile.TemporaryDirectory()
         self._files = [Path(self._outputs.name) / name for name in ("stdout", "stderr")]
-        streams = (os.devnull, *map(str, self._files))
+        streams = streams or (os.devnull, *map(str, self._files))
         environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
         given = code, arguments, folder or Path.cwd(), environment, streams
         self._process = SERVER.Process(target=main, args=given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,11 +54,9 @@ def compare_audits(first: Audit, second: Audit, threshold: Threshold = APPROXIMA
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Compute the exact two-sided p-value of McNemar's test: images that differ are flips of a fair coin."""
-    from scipy.stats import binomtest
-
-    if not only_first + only_second:
-        return 1.0
-    return float(binomtest(only_first, only_first + only_second).pvalue)
+    flips, fewer = only_first + only_second, min(only_first, only_second)
+    outcomes = sum(math.comb(flips, heads) for heads in range(fewer + 1))
+    return min(1.0, 2 * outcomes / 2**flips)
 
 
 def _paired(set_name: str, method: str, first: Score, second: Score, threshold: Threshold) -> Comparison:

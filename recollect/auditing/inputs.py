@@ -76,7 +76,7 @@ def open_inputs(request: AuditRequest) -> Inputs:
     _check_methods(methods, model, sets["train"])
     probe = probe_model(model, sets["train"], stated=stated_parts(request.model_options))
     identity = identify(model, sets["train"], deterministic=probe.deterministic, source=source_hash(request.model))
-    duplicates = _duplicates(sets)
+    duplicates = find_copies(sets)
     if canaries:
         _check_independence(probe)
         duplicates = replace(duplicates, across=())  # an image left out of one side alone would tell the coins
@@ -143,7 +143,7 @@ def _check_methods(methods: Mapping[str, Any], model: Any, images: Images) -> No
             method.check_shape(*images.shape)
 
 
-def _duplicates(sets: Mapping[str, Images]) -> Duplicates:
+def find_copies(sets: Mapping[str, Images]) -> Duplicates:
     """Look for images that occur twice; a control set that holds only copies of training images is refused."""
     duplicates = find_duplicates(sets["train"], sets.get("control"))
     if "control" in sets and len(duplicates.across) == len(sets["control"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,16 +42,25 @@ def auc_interval(auc: float, train: int, control: int) -> tuple[float, float]:
 
     DeLong's interval and the bootstrap have no width where all errors are separated, which is common here.
     """
-    from scipy.optimize import brentq
 
-    def beyond(truth: float, side: int) -> float:
-        return side * (truth - auc) - Z_95 * math.sqrt(_variance(truth, train, control))
+    def surprises(truth: float) -> bool:
+        return abs(truth - auc) > Z_95 * math.sqrt(_variance(truth, train, control))
 
     # A little inside: at 0 and at 1 the variance is zero, and the end itself would be taken for the solution.
     inside = min(1 - 1e-9, max(1e-9, auc))
-    low = brentq(beyond, 0.0, inside, args=(-1,)) if auc > 1e-9 else 0.0
-    high = brentq(beyond, inside, 1.0, args=(1,)) if auc < 1 - 1e-9 else 1.0
-    return float(low), float(high)
+    low = _border(surprises, inside, 0.0) if auc > 1e-9 else 0.0
+    high = _border(surprises, inside, 1.0) if auc < 1 - 1e-9 else 1.0
+    return low, high
+
+
+def _border(surprises: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Bisect to the last AUC that does not surprise; to import scipy.optimize takes longer than thousands of these."""
+    while (middle := (inside + outside) / 2) not in (inside, outside):
+        if surprises(middle):
+            outside = middle
+        else:
+            inside = middle
+    return inside
 
 
 def _variance(auc: float, train: int, control: int) -> float:

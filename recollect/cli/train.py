@@ -54,6 +54,9 @@ def train_command(
     last_width: Annotated[
         int | None, typer.Option(help="fc only: width of the last hidden layer; many images need a wide one.", min=1)
     ] = None,
+    skip: Annotated[
+        bool, typer.Option("--skip", help="unet only: skip connections, which let details pass beside the latent.")
+    ] = False,
     until: Annotated[float, typer.Option(help="The train loss (mean square error) to reach.")] = 1e-8,
     optimizer: Annotated[
         str | None,
@@ -61,6 +64,12 @@ def train_command(
     ] = None,
     rate: Annotated[float | None, typer.Option(help="Learning rate. Default: by optimizer and width.")] = None,
     batch: Annotated[int | None, typer.Option(help="Images per step. Default: all, except for large sets.")] = None,
+    solve_below: Annotated[
+        float | None,
+        typer.Option(
+            help="fc only: below this loss, solve the last layer by least squares and train no further. Default: never."
+        ),
+    ] = None,
     max_seconds: Annotated[
         float | None,
         typer.Option(
@@ -92,13 +101,12 @@ def train_command(
         layers=layers,
         width=width,
         last_width=last_width,
+        skip=skip or None,
         seed=seed,
     )
     recipe = Recipe.for_network(net, len(images), optimizer, seed)
-    if rate is not None:
-        recipe = replace(recipe, rate=rate)
-    if batch is not None:
-        recipe = replace(recipe, batch=batch)
+    chosen = {"rate": rate, "batch": batch, "solve_below": solve_below}
+    recipe = replace(recipe, **{name: value for name, value in chosen.items() if value is not None})
     with training_report() as report, interrupts_noted() as stop:
         result = train_to_loss(
             net, images, until, decades_to(until), recipe=recipe, out=out, device=device, max_seconds=max_seconds,

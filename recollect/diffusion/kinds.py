@@ -31,7 +31,7 @@ def check_pipeline(parts: set[str]) -> None:
     if parts & set(LATENT_PARTS):
         raise Unusable(
             "it denoises the latents of an autoencoder, and an erased pixel changes many latents: no mask of latents "
-            "stands for a mask of pixels"
+            "stands for a mask of pixels. To audit that autoencoder, give its own folder (vae)"
         )
 
 

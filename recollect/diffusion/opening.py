@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from recollect.diffusion.denoiser import Denoiser
 from recollect.diffusion.kinds import Unusable, check_network, check_pipeline, image_shape, preconditioning_of
 from recollect.diffusion.library import diffusers
 from recollect.diffusion.own import FILE, open_own
-from recollect.diffusion.prior_files import check_plain, check_sizes
+from recollect.diffusion.prior_files import SCHEDULER, check_sizes
 from recollect.errors import InputError, first_line, is_whole
+from recollect.hub import fetch
+from recollect.model_folders import CONFIG, check_loaded, check_plain, quiet, read_config
 from recollect.names import printable
-from recollect.records import read_json
 
 BUNDLED = Path(__file__).parent / "weights" / "cifar10-32"
-FILES = ["*.json", "*.npy", "*.safetensors", "*.bin"]  # of a hub repository, what a denoiser can consist of
 INDEX = "model_index.json"  # of a pipeline: its parts and their classes
 
 
@@ -44,7 +43,7 @@ def open_denoiser(what: str | Path, *, label: int | None = None, device: torch.d
     folder = Path(what).expanduser()
     if not folder.is_dir():
         diffusers()  # a missing package is said before anything is fetched
-        folder = _fetch(what)
+        folder = fetch(what)
     name = "cifar10-32, recollect's own" if folder == BUNDLED else printable(str(what))
     try:
         denoiser = _open(folder, name, label)
@@ -55,7 +54,7 @@ def open_denoiser(what: str | Path, *, label: int | None = None, device: torch.d
 
 def is_diffusion_folder(folder: Path) -> bool:
     """Whether a folder holds a diffusion model: one of recollect's own, or one in diffusers' layout."""
-    signs = (FILE, INDEX, "unet", "scheduler", "scheduler_config.json")
+    signs = (FILE, INDEX, "unet", "scheduler", SCHEDULER)
     return folder.is_dir() and any((folder / name).exists() for name in signs)
 
 
@@ -82,10 +81,10 @@ def call_unet(network: Any, x: Tensor, time: Tensor, *, label: int | None = None
 def _checked_configs(folder: Path, label: int | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what the network and its schedule say of themselves; refuse other kinds before weights are read."""
     if (folder / INDEX).is_file():
-        check_pipeline({part for part, classes in _config(folder / INDEX).items() if _is_used(classes)})
-    config = _config(_part(folder, "unet") / "config.json")
+        check_pipeline({part for part, classes in read_config(folder / INDEX).items() if _is_used(classes)})
+    config = read_config(_part(folder, "unet") / CONFIG)
     check_network(config, label)
-    return config, _config(_part(folder, "scheduler") / "scheduler_config.json")
+    return config, read_config(_part(folder, "scheduler") / SCHEDULER)
 
 
 def _is_used(classes: Any) -> bool:
@@ -93,31 +92,9 @@ def _is_used(classes: Any) -> bool:
     return isinstance(classes, list) and all(classes)
 
 
-def _config(path: Path) -> dict[str, Any]:
-    config = read_json(path)
-    if not isinstance(config, dict):
-        raise InputError(f"{path} holds no settings of a diffusion model.")
-    return config
-
-
 def _part(folder: Path, part: str) -> Path:
     """Find where a part of a model lies: in a folder of its own name, or at the top, as in google/ddpm-cifar10-32."""
     return folder / part if (folder / part).is_dir() else folder
-
-
-def _fetch(name: str | Path) -> Path:
-    """Fetch what the hub has under a name such as google/ddpm-cifar10-32; it is then kept."""
-    if isinstance(name, Path) or str(name).startswith((".", "/", "~")) or str(name).count("/") != 1:
-        raise InputError(f"There is no folder {name} with a diffusion model in it.")
-    from huggingface_hub import snapshot_download  # comes with diffusers
-
-    try:
-        return Path(snapshot_download(str(name), allow_patterns=FILES))
-    except Exception as error:  # no network, no such name, no permission: each its own kind
-        raise InputError(
-            f"There is no folder {name}, and no model of that name could be fetched from the Hugging Face hub "
-            f"({type(error).__name__}); fetch it where there is a network, or give its folder."
-        ) from None
 
 
 def _load_network(folder: Path) -> Any:
@@ -125,8 +102,7 @@ def _load_network(folder: Path) -> Any:
     part = _part(folder, "unet")
     use_safetensors = None if any(part.glob("*.safetensors")) else False  # else diffusers warns in vain
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # diffusers calls the hub's client in ways that this finds old
+        with quiet("diffusers"):
             network, loaded = diffusers().UNet2DModel.from_pretrained(
                 str(part), low_cpu_mem_usage=False, torch_dtype=torch.float32, output_loading_info=True,
                 use_safetensors=use_safetensors,
@@ -134,8 +110,5 @@ def _load_network(folder: Path) -> Any:
     except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
         reason = first_line(error).rstrip(".")
         raise InputError(f"The network of the diffusion model in {folder} cannot be opened: {reason}.") from None
-    if missing := sorted(loaded["missing_keys"])[:3]:
-        raise Unusable(f"weights are missing ({', '.join(missing)})")
-    if not all(bool(weights.isfinite().all()) for weights in network.parameters()):
-        raise Unusable("some of its weights are not finite")
+    check_loaded(folder, network, loaded)
     return network

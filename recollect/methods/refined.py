@@ -55,7 +55,8 @@ class Answer(PerImage):
 
     recovery: Recovery
     misfit: Tensor  # the lower, the better a fixed point of the model explains y
-    explained: Tensor  # nothing better is to be expected
+    explained: Tensor  # searches are not expected to find anything better
+    evident: Tensor  # every pixel of y is accounted for
 
     def with_better(self, positions: Tensor, other: Answer, at_rest: float = 0.0) -> Answer:
         """Take the other answers to the images at `positions` where they fit better; the work on both is counted.
@@ -164,8 +165,11 @@ class Refined(Method):
         return best
 
     def _iterated(self, f: Runtime, y: Tensor, best: Answer, budget: Tensor) -> tuple[Answer, Tensor]:
-        """Iterate for images that are not explained, almost to rest; the steps come on top of the budget."""
-        left = torch.nonzero(~best.explained)[:, 0]
+        """Iterate for images whose mask is not evident, almost to rest; the steps come on top of the budget.
+
+        Images that are alike agree with y at many pixels, so an image that is explained may still be another one.
+        """
+        left = torch.nonzero(~best.evident)[:, 0]
         if not len(left):
             return best, budget
         other = Iterate(tolerance=NEGLIGIBLE).recover(f, y[left], None, None, None)
@@ -231,7 +235,7 @@ class Refined(Method):
         outcome = Judged.join(judged).to(y.device)
         misfit = outcome.misfit.where(recovery.stop != Stop.DIVERGED, torch.inf)
         answer = replace(recovery, degradation=outcome.degradation, steps=recovery.steps + PASSES_TO_JUDGE)
-        return Answer(answer, misfit, outcome.explained)
+        return Answer(answer, misfit, outcome.explained, outcome.evident)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +245,7 @@ class Judged(PerImage):
     degradation: Degradation
     misfit: Tensor
     explained: Tensor
+    evident: Tensor
 
 
 def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
@@ -252,7 +257,7 @@ def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judge
     evident = evidently_erased(errors, y).flatten(1).any(1) & (moved < EXPLAINED)
     by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).flatten(1).sum(1)
     at_rest = (by_model >= max(ENOUGH * errors[0].numel(), FEWEST_EXPLAINED)) & (moved < NEGLIGIBLE)
-    return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest)
+    return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest, evident)
 
 
 def _multiple_of_checks(limits: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.precision import check_device
+from recollect.diffusion import Denoiser, DenoiserAt
 from recollect.errors import InputError
-from recollect.models.adapt import Adapted, read_adaptation
+from recollect.models.adapt import Adaptation, Adapted, read_adaptation
 from recollect.models.batch_sizes import BatchSizes
 from recollect.models.formats import ModelReference, find_format
 from recollect.models.formats.base import known_suffixes
@@ -41,7 +42,7 @@ def open_model(
     """Open a model and adapt it: images in [0, 1] go in, images of the same shape come out.
 
     what: an nn.Module, a callable, a file (recollect checkpoint, TorchScript, .pt2, .onnx), a folder with a diffusion
-        model, or package.module:factory.
+        model or an autoencoder in Hugging Face layout, a name on the Hugging Face hub, or package.module:factory.
         A factory is code that you name and trust: it is imported and called. No file runs code when it is opened.
     weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth, .ckpt), and which of several:
         an entry of the file, or the prefix of its names, with the dot at its end.
@@ -57,24 +58,31 @@ def open_model(
     flat: it takes and returns vectors, one an image.
     layout: "nhwc" for a model whose channels come last, as Keras and TensorFlow have them; by default "nchw".
     """
-    adaptation = read_adaptation(
-        input_range=input_range,
-        output_range=output_range,
-        mean=mean,
-        std=std,
-        output=output,
-        channels=channels,
-        batch=batch,
-        flat=flat,
-        layout=layout,
-    )
+    options = {
+        "input_range": input_range, "output_range": output_range, "mean": mean, "std": std, "output": output,
+        "channels": channels, "batch": batch, "flat": flat, "layout": layout,
+    }  # fmt: skip
+    read_adaptation(**options)  # a mistake is refused before the model is opened
     check_device(device)
     model = _open(what, weights, weights_key, label, device)
+    adaptation = read_adaptation(**with_own_range(options, model))
     if batch is None:
         adaptation = replace(adaptation, batch=getattr(model, "batch_sizes", BatchSizes()))  # that a file itself states
     if not isinstance(model, nn.Module):
         return Adapted(model, adaptation, device)
-    return model if adaptation.plain else Adapted(model, adaptation)
+    return model if adaptation.plain and not _may_be_doubted(model, adaptation) else Adapted(model, adaptation)
+
+
+def _may_be_doubted(model: nn.Module, adaptation: Adaptation) -> bool:
+    """Return whether the check of the range has to know what was stated; recollect's own models take [0, 1]."""
+    own = isinstance(model, Denoiser | DenoiserAt) or getattr(model, "takes_pixels", False)
+    return bool(adaptation.stated) and not own
+
+
+def with_own_range(options: Mapping[str, Any], model: Any) -> dict[str, Any]:
+    """Add the range of values that a file states of its model, unless the user states one."""
+    stated = any(options[name] is not None for name in ("input_range", "mean", "std"))
+    return dict(options) if stated else {**options, **getattr(model, "own_range", {})}
 
 
 def _open(

@@ -25,10 +25,11 @@ class PortableModel:
 
     @classmethod
     def of(cls, what: Model, options: Mapping[str, Any]) -> PortableModel:
-        """Take a file with its content; package.module:factory must be importable on the other machine."""
+        """Take a file or a folder with its content; package.module:factory must be importable on the other machine."""
         given = {"what": what, "weights": options.get("weights")}
         paths = {name: Path(path).expanduser() for name, path in given.items() if isinstance(path, str | Path)}
-        return cls(what, options, {name: _content(name, path) for name, path in paths.items() if path.is_file()})
+        contents = {name: _content(name, path) for name, path in paths.items() if path.exists()}
+        return cls(what, options, {name: content for name, content in contents.items() if content})
 
     @cached_property
     def opened(self) -> nn.Module:
@@ -39,12 +40,13 @@ class PortableModel:
                 copies.mkdir()
                 for name, data in content.items():
                     (copies / name).write_bytes(data)
-                arguments[argument] = copies / Path(str(arguments[argument])).name
+                name = Path(str(arguments[argument])).name
+                arguments[argument] = copies / name if name in content else copies
             return open_model(**arguments)
 
 
 def _content(argument: str, path: Path) -> dict[str, bytes]:
-    """Read a file, and those that its format keeps beside it."""
+    """Read a file, and those that its format keeps beside it or, for a folder, in it."""
     paths = [path]
     if argument == "what":
         paths += find_format(ModelReference(str(path))).files_beside(path)

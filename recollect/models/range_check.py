@@ -51,7 +51,7 @@ def check_range(model: Any, pixels: Tensor, mse: float, stated: tuple[Part, ...]
         f"{' and '.join(change.other for change in changes)} it is {best:.2g}"
     )
     wrong = " and the ".join(change.what for change in changes)
-    if any(part in (*adapted.how.stated, *stated) for change in changes for part in change.parts):
+    if _contradict(changes, (*adapted.how.stated, *stated)):
         return f"The stated {wrong} is used although another fits far better: {doubt}."
     keep = " and ".join(change.present for change in changes)
     verb = "looks" if len(changes) == 1 else "look"
@@ -65,6 +65,10 @@ class Change(NamedTuple):
     other: str  # the options that ask for it
     present: str  # the options that keep what is in use
     parts: tuple[Part, ...]  # what the user may have stated that it contradicts
+
+
+def _contradict(changes: list[Change], stated: tuple[Part, ...]) -> bool:
+    return any(part in stated for change in changes for part in change.parts)
 
 
 def _changes(how: Adaptation, other: Adaptation) -> list[Change]:

@@ -19,6 +19,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 }
 PYTORCH_GAIN = 1 / math.sqrt(6)  # of PyTorch's default initialisation, relative to He's
 SHRINK = 1e-4  # how much a signal shrinks from input to output at the start of training
+INITIALISATIONS = ("small", "pytorch")  # He's scale lowered, and what PyTorch's layers draw by themselves
 
 
 class PaperSettings(NamedTuple):
@@ -38,6 +39,7 @@ class Network(nn.Module):
     name: ClassVar[str] = ""  # on the command line
     summary: ClassVar[str] = ""  # one line for help
     order: ClassVar[int] = 100  # position in help
+    takes_pixels: ClassVar[bool] = True  # values in [0, 1], with no need to state it
     settings: dict[str, Any]
 
     @classmethod
@@ -73,6 +75,28 @@ def make_activation(name: str) -> nn.Module:
     if name not in ACTIVATIONS:
         raise InputError(f"There is no activation {name!r}; choose from {', '.join(ACTIVATIONS)}.")
     return ACTIVATIONS[name]()
+
+
+def first_weights(network: nn.Module, seed: int, initialisation: str) -> None:
+    """Draw the first weights in the way that a network's setting names."""
+    if initialisation not in INITIALISATIONS:
+        raise InputError(f"There is no initialisation {initialisation!r}; choose from {', '.join(INITIALISATIONS)}.")
+    if initialisation == "small":
+        initialise(network, seed)
+    else:
+        initialise_as_pytorch(network, seed)
+
+
+def initialise_as_pytorch(network: nn.Module, seed: int) -> None:
+    """Draw all weights anew as the layers of PyTorch do; nobody else's draws change."""
+    check_seed(seed)
+    layers = [m for m in network.modules() if isinstance(m, (nn.Linear, nn.Conv2d, nn.PReLU))]
+    if any(layer.weight.is_meta for layer in layers):
+        return
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        for layer in layers:
+            layer.reset_parameters()
 
 
 def initialise(network: nn.Module, seed: int, shrink: float = SHRINK) -> None:

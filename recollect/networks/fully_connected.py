@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from recollect.errors import InputError, is_whole
-from recollect.networks.base import Network, PaperSettings, initialise, make_activation
+from recollect.errors import InputError, is_number, is_whole
+from recollect.networks.base import Network, PaperSettings, first_weights, make_activation
 
 
 class FullyConnected(Network):
     """Linear layers with an activation between each pair.
 
     `last_width` is the width of the last hidden layer, if it differs from `width`. The output is an affine function
-    of that layer, so its width decides how well many images can be fitted, at the cost of one wide layer.
+    of that layer, so its width decides how well many images can be fitted, at the cost of one wide layer. `dropout`
+    drops hidden values with this probability while the network is trained.
     """
 
     name: ClassVar[str] = "fc"
@@ -32,24 +33,28 @@ class FullyConnected(Network):
         width: int = 1024,
         last_width: int | None = None,
         activation: str = "lrelu",
+        dropout: float = 0.0,
+        initialisation: str = "small",
         seed: int = 42,
     ) -> None:
         super().__init__()
         if not is_whole(layers, 2):
             raise InputError(f"A fully connected autoencoder has at least 2 layers, got {layers!r}.")
         _check_sizes(shape, width, last_width)
+        if not is_number(dropout) or not 0 <= dropout < 1:
+            raise InputError(f"Dropout is a probability, 0 or more and below 1; got {dropout!r}.")
         self.settings: dict[str, Any] = {
             "shape": list(shape), "layers": layers, "width": width, "activation": activation, "seed": seed,
         }  # fmt: skip
-        if last_width is not None:
-            self.settings["last_width"] = last_width
-        values = math.prod(shape)
+        optional = {
+            "last_width": (last_width, None),
+            "dropout": (dropout, 0),
+            "initialisation": (initialisation, "small"),
+        }
+        self.settings |= {name: value for name, (value, usual) in optional.items() if value != usual}
         hidden = [width] * (layers - 2) + [last_width or width]
-        modules: list[nn.Module] = [nn.Flatten()]
-        for into, out in pairwise([values, *hidden, values]):
-            modules += [nn.Linear(into, out), make_activation(activation)]
-        self.net = nn.Sequential(*modules[:-1], nn.Unflatten(1, tuple(shape)))
-        initialise(self, seed)
+        self.net = nn.Sequential(*_modules(tuple(shape), hidden, activation, dropout))
+        first_weights(self, seed, initialisation)
 
     def forward(self, x: Tensor) -> Tensor:
         if list(x.shape[1:]) != self.settings["shape"]:
@@ -61,6 +66,19 @@ class FullyConnected(Network):
     def paper_settings_of(cls, settings: Mapping[str, Any], noise_std: float = 0.0) -> PaperSettings:
         deep_or_noisy = settings["layers"] > 10 or settings["activation"] == "prelu" or noise_std > 0
         return PaperSettings(gamma=0.1 if deep_or_noisy else 0.5, start="half_kept")
+
+
+def _modules(shape: tuple[int, ...], hidden: Sequence[int], activation: str, dropout: float) -> Iterator[nn.Module]:
+    """Yield the layers; every linear one but the last is followed by an activation, and by dropout if there is any."""
+    values = math.prod(shape)
+    yield nn.Flatten()
+    for into, out in pairwise([values, *hidden]):
+        yield nn.Linear(into, out)
+        yield make_activation(activation)
+        if dropout:
+            yield nn.Dropout(dropout)
+    yield nn.Linear(hidden[-1], values)
+    yield nn.Unflatten(1, shape)
 
 
 def _check_sizes(shape: Sequence[int], width: int, last_width: int | None) -> None:

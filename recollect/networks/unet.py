@@ -11,14 +11,13 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate, max_pool2d
 
 from recollect.errors import InputError, is_whole
-from recollect.networks.base import Network, PaperSettings, initialise, make_activation
+from recollect.networks.base import Network, PaperSettings, first_weights, make_activation
 
 
 class UNet(Network):
     """3x3 convolutions in stages, an activation after each, max-pooled between and mirrored.
 
-    Without skip connections everything passes the latent. With them (`skip=True`) the network learns the identity and
-    memorizes little.
+    Without skip connections everything passes the latent. With them (`skip=True`) details can pass beside it.
     """
 
     name: ClassVar[str] = "unet"
@@ -32,6 +31,7 @@ class UNet(Network):
         widths: Sequence[int] = (64, 128, 256, 512),
         activation: str = "lrelu",
         skip: bool = False,
+        initialisation: str = "small",
         seed: int = 42,
     ) -> None:
         super().__init__()
@@ -40,6 +40,8 @@ class UNet(Network):
         self.settings: dict[str, Any] = {
             "channels": channels, "widths": list(widths), "activation": activation, "skip": skip, "seed": seed,
         }  # fmt: skip
+        if initialisation != "small":
+            self.settings["initialisation"] = initialisation
         self.skip = skip
         self.down = nn.ModuleList(_stage([a, b, b], activation) for a, b in pairwise((channels, *widths)))
         self.up = nn.ModuleList()
@@ -47,7 +49,7 @@ class UNet(Network):
             joined = coarse + fine if skip else coarse
             self.up.append(_stage([joined, fine, fine], activation))
         self.out = _stage([widths[0], channels], activation)
-        initialise(self, seed)
+        first_weights(self, seed, initialisation)
 
     @classmethod
     def settings_for(cls, shape: Sequence[int]) -> dict[str, Any]:

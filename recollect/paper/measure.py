@@ -192,7 +192,8 @@ def measure(
             seconds * share,
         )  # fmt: skip
         own_cycles = cycles.rows(part, i * size) if cycles else None
-        records.append(replace(record, cycles=own_cycles, **answers.other_errors(images.pixels)))
+        errors: dict[str, Any] = answers.other_errors(images.pixels)
+        records.append(replace(record, cycles=own_cycles, **errors))
     return records
 
 

@@ -12,7 +12,7 @@ from recollect.errors import InputError
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.record_file import TRAINING_FORMAT, RecordFile, cell_name, checked_training, file_name
 from recollect.record_lines import LINES
-from recollect.records import CellFolder, Record, earlier_folder, read_json, read_sealed, write_sealed
+from recollect.records import CellFolder, Record, earlier_folder, read_json, read_records, read_sealed, write_sealed
 
 FACTS_FORMAT = "recollect-paper-facts-1"
 RECORDS, COMPUTING = "records", "computing"
@@ -50,7 +50,7 @@ class Store:
     def records(self) -> list[Record]:
         """Read all records, in the order of their keys; of each cell the last one alone."""
         by_name = {cell_name(r.cell): r for path in self._paths() for r in self._file(path).records.values()}
-        by_name |= {cell_name(record.cell): record for record in self._single.records()}
+        by_name |= {cell_name(record.cell): record for record in read_records(self._single.folder)}
         return sorted(by_name.values(), key=lambda record: record.key)
 
     def add(self, record: Record) -> None:
@@ -59,7 +59,7 @@ class Store:
     def pack(self) -> None:
         """Move single files into the files of their trainings; each file is written whole before any is removed."""
         records: dict[str, list[Record]] = {}
-        for record in self._single.records():
+        for record in read_records(self._single.folder):
             records.setdefault(file_name(record.cell), []).append(record)
         trainings = {f"{path.stem}{LINES}": _read_training(path) for path in self._single_trainings()}
         for name in sorted({*records, *trainings}):

@@ -7,8 +7,8 @@ scikit-image's own functions would download what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
@@ -92,7 +92,7 @@ def list_images(_path: Path, address: Address) -> Catalogue:
     size = address.size or 32
     if not SMALLEST <= size <= LARGEST:
         raise InputError(f"photos come in sizes from {SMALLEST} to {LARGEST}, got size={size}.")
-    crops = list(_crops(size))
+    crops = _crops(tuple(photograph_path(name) for name in PHOTOGRAPHS), size)
     return Catalogue(
         ids=[crop.id for crop in crops],
         read=lambda positions, progress: _read([crops[position] for position in positions], size, progress),
@@ -101,14 +101,15 @@ def list_images(_path: Path, address: Address) -> Catalogue:
     )
 
 
-def _crops(size: int) -> Iterator[Crop]:
-    for name in PHOTOGRAPHS:
-        for region in _regions(name, size):
-            yield from (Crop(region, top, left, size) for top, left in region.corners(size).tolist())
+@lru_cache(maxsize=2)  # a training set and its control set are crops of the same regions
+def _crops(files: tuple[Path, ...], size: int) -> list[Crop]:
+    regions = [region for file in files for region in _regions(file, size)]
+    return [Crop(region, top, left, size) for region in regions for top, left in region.corners(size).tolist()]
 
 
-def _regions(name: str, size: int) -> list[Region]:
-    values = photograph(name)
+def _regions(file: Path, size: int) -> list[Region]:
+    name = file.name
+    values = decode(file, name)
     width = values.shape[2]
     before, after = (width - GAP) // 2, (width + GAP) // 2
     parts = ["train", "control"]
@@ -116,7 +117,7 @@ def _regions(name: str, size: int) -> list[Region]:
         parts.reverse()
     halves = ((parts[0], 0, values[..., :before]), (parts[1], after, values[..., after:]))
     return [
-        Region(Path(name).stem, part, left, factor, _reduced(half, factor))
+        Region(file.stem, part, left, factor, _reduced(half, factor))
         for part, left, half in halves
         for factor in factors(size)
         if min(half.shape[1:]) >= size * factor
@@ -138,14 +139,14 @@ def _reduced(part: np.ndarray, factor: int) -> np.ndarray:
     return to_square(blocks.transpose(0, 1, 3, 2, 4), 1)[..., 0, 0]
 
 
-def photograph(name: str) -> np.ndarray:
+def photograph_path(name: str) -> Path:
     package = find_spec("skimage")
     if package is None or package.origin is None:
         raise InputError("photos are read from scikit-image, which is not installed here: pip install scikit-image.")
     file = Path(package.origin).parent / "data" / name
     if not file.is_file():
         raise InputError(f"This scikit-image comes without {name} (expected in {file.parent}); reinstall it.")
-    return decode(file, name)
+    return file
 
 
 def _read(crops: list[Crop], size: int, progress: Progress) -> np.ndarray:

@@ -21,6 +21,9 @@ from recollect.training.state import RunState, Snapshot
 WINDOW = 50  # steps between two measurements of the loss at first ...
 WINDOWS_SO_FAR = 200  # ... and later this share of all steps so far ...
 NEAR = 3.0  # ... unless the loss is within this factor of the next milestone
+SHORT_WINDOW = 10  # steps, while the loss may fall by decades:
+RESPONSE = 300  # for so many steps after an intervention ...
+WITHIN_REACH = 100.0  # ... if the loss is within this factor of the next milestone
 ROOM_TO_RESTART = 0.5  # an annealed rate restarts while less than this share of a limit is used
 RATE_RISE = 2.0  # a rate that rises by this factor may raise the loss too
 LONGEST_WINDOW = 1 / 20  # of a limit of seconds, while the rate is annealed for it
@@ -96,7 +99,8 @@ class TrainingLoop:
             state.monitor.intervened(state.steps)
         state.stepper.set_rate(rate)
         steps_left = state.annealing.steps_left(state.steps, state.seconds, limits)
-        state.stepper.horizon = average_horizon(state.recipe.average_steps, state.steps, steps_left)
+        if state.recipe.average_steps is not None:
+            state.stepper.horizon = average_horizon(state.recipe.average_steps, state.steps, steps_left)
 
     def _run_window(self) -> tuple[Point, Snapshot]:
         """Take some steps; measure the average of the weights, and the weights if they may be better."""
@@ -114,10 +118,15 @@ class TrainingLoop:
         return Point(state.seconds, state.steps, loss, averaged, stepper.rate), better
 
     def _window_steps(self) -> int:
-        steps = WINDOW
-        if self.state.best.loss >= NEAR * self.to_reach[0]:
-            steps = max(WINDOW, self.state.steps // WINDOWS_SO_FAR)
-        return math.ceil(min(steps, self.limits.steps - self.state.steps))
+        """Return the steps to the next measurement: few where the loss may pass a milestone soon."""
+        state, steps = self.state, WINDOW
+        since = state.steps - state.monitor.last_intervention
+        above = state.best.loss / self.to_reach[0]
+        if state.monitor.last_intervention and since < RESPONSE and above < WITHIN_REACH:
+            steps = SHORT_WINDOW
+        elif above >= NEAR:
+            steps = max(WINDOW, state.steps // WINDOWS_SO_FAR)
+        return math.ceil(min(steps, self.limits.steps - state.steps))
 
     def _deadline(self) -> float:
         """Return the time at which a window ends early: at a limit, or soon if the rate is annealed for one."""
@@ -174,7 +183,8 @@ class TrainingLoop:
             state.stepper.forward_precision = "split"
             state.note_precision(point.loss)
             state.note(f"forward pass in float32 from here, at {point.loss:.1e}; the backward pass stays in TF32")
-        intervene(state, verdict, point)
+        if state.recipe.interventions:
+            intervene(state, verdict, point)
 
     def _progress(self, point: Point) -> Progress:
         state = self.state

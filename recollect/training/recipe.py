@@ -36,7 +36,6 @@ class Defaults(NamedTuple):
     anneal_shape: Shape = "cosine"
     anneal_power: float = 1.0
     newton_schulz_steps: int | None = None  # at least; None: as many as a matrix needs by its width
-    solve_below: float | None = 1e-5
 
 
 CONVOLUTIONAL = Defaults(
@@ -46,7 +45,6 @@ FULLY_CONNECTED = Defaults("adam", muon_rate=0.01, muon_weight_decay=0.15, batch
 MANY_IMAGES = Defaults(  # fully connected, with more images than the width
     "muon", muon_rate=0.03, muon_weight_decay=0.15, batch=12_500, whole_set=12_500, anneal_steps=900,
     anneal_shape="linear", newton_schulz_steps=7,
-    solve_below=None,  # solving a wide last layer would forget the images
 )  # fmt: skip
 
 
@@ -59,13 +57,16 @@ class Recipe:
     betas: tuple[float, float] = (0.9, 0.99)  # with beta2 = 0.999 the loss spikes once gradients are tiny
     weight_decay: float = 0.0  # decoupled: each step takes this share times the rate off every weight matrix
     newton_schulz_steps: int | None = None  # of Muon; None: by the width of a matrix
-    average_steps: int = 100  # that the weights are averaged over at first (`average_horizon`)
+    average_steps: int | None = 100  # that the weights are averaged over at first (`average_horizon`); None: never
     batch: int | None = None  # None: all images at every step
     anneal_steps: int | None = None  # None: the rate is constant, and cut on plateaus
     anneal_shape: Shape = "cosine"  # or "linear"
     anneal_power: float = 1.0  # of the cosine or line; above 1 more steps run at low rates
     tf32_until: float = 3e-5  # on a GPU, above this loss the forward pass runs in TF32; the backward pass always does
-    solve_below: float | None = 1e-5  # below this loss a linear last layer is solved by least squares; None: never
+    interventions: bool = True  # on a loss curve that goes wrong: cut the rate, go back, or start from other weights
+    solve_below: float | None = None  # below this loss a linear last layer is solved by least squares; None: never
+    input_noise: float = 0.0  # standard deviation of noise on the images that the network is given
+    shift: int = 0  # pixels by which images are shifted at random, and mirrored or not; 0: neither
     seed: int = 42
 
     @classmethod
@@ -88,11 +89,24 @@ class Recipe:
             settings["batch"] = defaults.batch
         return cls(
             optimizer, anneal_steps=defaults.anneal_steps, anneal_shape=defaults.anneal_shape,
-            anneal_power=defaults.anneal_power, solve_below=defaults.solve_below, seed=seed, **settings,
+            anneal_power=defaults.anneal_power, seed=seed, **settings,
         )  # fmt: skip
+
+    @classmethod
+    def plain(cls, images: int = 1, seed: int = 42) -> Recipe:
+        """Return Adam as PyTorch has it, with a constant rate and nothing else.
+
+        Beside it one sees what the choices of `for_network` add. Large sets are split into batches as there.
+        """
+        batch = CONVOLUTIONAL.batch if images > CONVOLUTIONAL.whole_set else None
+        return cls(
+            "adam", rate=1e-3, betas=(0.9, 0.999), average_steps=None, batch=batch, interventions=False, seed=seed
+        )
 
     def __post_init__(self) -> None:
         self._check_optimizer()
+        if not 0 <= self.input_noise < math.inf or self.shift < 0:
+            raise InputError(f"Noise and shift are zero or more, got {self.input_noise} and {self.shift}.")
         if self.anneal_shape not in get_args(Shape):
             raise InputError(f"The rate is annealed along a cosine or linear curve, got {self.anneal_shape!r}.")
         if not 0 < self.anneal_power < math.inf:

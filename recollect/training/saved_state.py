@@ -41,8 +41,8 @@ class SavedState:
             **_numbered("best", state.best.weights),
             **{_OPTIMIZER + name: tensor for name, tensor in stepper.optimizer.state().items()},
             **{_FROZEN + name: tensor for name, tensor in stepper.frozen.items()},
-            "generator": stepper.generator.get_state(),
-            "order": stepper.order,
+            "generator": stepper.drawn.generator.get_state(),
+            "order": stepper.drawn.order,
         }
         values = {
             **state.identity(), "steps": state.steps, "seconds": state.seconds, "restarts": state.restarts,
@@ -82,8 +82,8 @@ class SavedState:
         stepper.set_frozen(self._named(_FROZEN))
         stepper.optimizer.load_state(self._named(_OPTIMIZER))
         torch._foreach_copy_(stepper.average, self._list("average"))  # keeps the memory format of the weights
-        stepper.generator.set_state(self.tensors["generator"].cpu())
-        stepper.order = self.tensors["order"]
+        stepper.drawn.generator.set_state(self.tensors["generator"].cpu())
+        stepper.drawn.order = self.tensors["order"]
         stepper.steps, stepper.forward_precision = self.values["steps"], self.values["forward_precision"]
 
     def _restore_run(self, state: RunState) -> None:

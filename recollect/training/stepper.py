@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from recollect.devices.cuda_graph import CapturedStep, capture, warm_up
 from recollect.devices.precision import Precision, float32_precision
 from recollect.errors import InputError
+from recollect.training.dropout import Dropout
 from recollect.training.optimizers import Adam, Muon
 from recollect.training.recipe import Recipe
 from recollect.training.split_tf32 import SPLIT, SplitTF32
+from recollect.training.step_images import StepImages
 
 ForwardPrecision = Literal["tf32", "split", "ieee"]
 PRECISION_NAMES: dict[ForwardPrecision, str] = {"tf32": "TF32", "split": SPLIT, "ieee": "float32"}
@@ -32,14 +34,12 @@ class Stepper:
         _check_trainable(network, self.weights)
         self.forward_precision: ForwardPrecision = "tf32" if images.is_cuda else "ieee"
         self.optimizer: Adam | Muon
-        self._use_cuda_graph = use_cuda_graph and images.is_cuda
-        self._in_batches = recipe.batch is not None and recipe.batch < len(images)
-        self._batch = images[: recipe.batch].clone() if self._in_batches else images
-        self.generator = torch.Generator(images.device).manual_seed(recipe.seed)
-        self.order = torch.empty(0, dtype=torch.int64, device=images.device)  # images still to come in this epoch
+        self.drawn = StepImages(images, recipe)
+        self._dropout = Dropout(network, recipe.seed, images.device)
+        self._use_cuda_graph = use_cuda_graph and images.is_cuda and not self._dropout
         self._log_loss = torch.zeros((), dtype=torch.float64, device=images.device)
         self.steps = 0
-        self.horizon = recipe.average_steps  # that the weights are averaged over
+        self.horizon = recipe.average_steps or 1  # that the weights are averaged over
         self.restart(recipe.rate)
 
     def restart(self, rate: float) -> None:
@@ -68,12 +68,12 @@ class Stepper:
         taken = 0
         with float32_precision(self._backward_precision):  # switched once a window, not for each step
             while taken < steps and not (taken and halt()):
-                if self._in_batches:
-                    self._draw_batch()
+                self.drawn.draw()
                 if self._use_cuda_graph:
                     self.capture().replay()
                 else:
-                    self._step()
+                    with self._dropout.drawing(self.steps + taken):
+                        self._step()
                 taken += 1
         self.steps += taken
         mean = float(self._log_loss) / taken
@@ -139,7 +139,7 @@ class Stepper:
     def _step(self) -> None:
         """Take a step; the caller has set the precision of the backward pass."""
         with self._forward_pass():
-            loss = (self.network(self._batch) - self._batch).square().mean()
+            loss = (self.network(self.drawn.given) - self.drawn.wanted).square().mean()
         self._set_gradients(loss)
         self._decay_weights()
         self.optimizer.step()
@@ -189,14 +189,6 @@ class Stepper:
                         tensor.copy_(optimizer_state[name])
                     else:  # made by these steps; an optimizer's state begins as zeros
                         tensor.zero_()
-
-    def _draw_batch(self) -> None:
-        """Take the next images of a shuffled pass over the set."""
-        size = len(self._batch)
-        if len(self.order) < size:
-            self.order = torch.randperm(len(self.images), generator=self.generator, device=self.images.device)
-        self._batch.copy_(self.images[self.order[:size]])
-        self.order = self.order[size:]
 
 
 def _check_trainable(network: nn.Module, weights: list[Tensor]) -> None:

@@ -68,7 +68,7 @@ def test_skipped_files_are_told_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "b.png").write_bytes(b"")
     result = run("show", f"folder:{tmp_path}?bad=skip")
     assert result.exit_code == 0
-    assert "1 images of 4x4, 1 channel\n" in result.stdout
+    assert "1 image of 4x4, 1 channel\n" in result.stdout
     assert result.stderr.startswith("Left out 1 of 2 files")
     assert "Warning" not in result.stderr
 

@@ -5,8 +5,6 @@ import os
 import pty
 import re
 import struct
-import subprocess
-import sys
 import termios
 import threading
 from pathlib import Path
@@ -14,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import QUICK, fill
+from tests.warm import RECOLLECT, WarmProcess
 
+AS_AT_HOME = """
+import os
+for name in ("COLUMNS", "NO_COLOR", "CI"):
+    os.environ.pop(name, None)
+os.environ["TERM"] = "xterm-256color"
+"""
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
@@ -23,6 +28,7 @@ class Terminal:
 
     def __init__(self, columns: int) -> None:
         self.master, self.slave = pty.openpty()
+        self.path = os.ttyname(self.slave)
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self._parts: list[bytes] = []
         self._reader = threading.Thread(target=self._read)
@@ -42,17 +48,18 @@ class Terminal:
         return b"".join(self._parts).decode()
 
 
+def run_in_terminal(folder: Path, columns: int, *arguments: str) -> tuple[int, str, str]:
+    """Run the command in terminals of this width: exit code, stdout, stderr."""
+    out, err = Terminal(columns), Terminal(columns)
+    streams = (out.path, out.path, err.path)
+    ended = WarmProcess(f"{AS_AT_HOME}{RECOLLECT}", *arguments, folder=folder, streams=streams).end()
+    return ended.code, out.close(), err.close()
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_result_fits_one_screen_in_whole_words_with_the_verdict_last(tmp_path: Path, columns: int) -> None:
-    out, err = Terminal(columns), Terminal(columns)
-    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "CI")}
-    environment |= {"OMP_NUM_THREADS": "1", "TERM": "xterm-256color"}
-    process = subprocess.run(
-        [sys.executable, "-m", "recollect", *QUICK, "--fail-above", "1%"], cwd=fill(tmp_path), env=environment,
-        stdin=out.slave, stdout=out.slave, stderr=err.slave, check=False,
-    )  # fmt: skip
-    shown, progress = out.close(), err.close()
-    assert process.returncode == 3
+    code, shown, progress = run_in_terminal(fill(tmp_path), columns, *QUICK, "--fail-above", "1%")
+    assert code == 3
     lines = [line.rstrip() for line in ESCAPES.sub("", shown).splitlines()]
     assert len(lines) <= 25
     assert max(map(len, lines)) <= columns

@@ -145,3 +145,15 @@ def test_interrupted_it_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     found = json.loads(resumed.stdout)
     assert found["reached"] is True
     assert any("resumed" in line for line in found["log"])
+
+
+def test_skip_connections_and_a_solved_last_layer_are_options(folder: Path) -> None:
+    unet = ["train", "train.npy", "--network", "unet", "--skip", "--device", "cpu", "--max-steps", "1", "--out", "u"]
+    assert here(*unet).exit_code == 1
+    assert load_checkpoint(folder / "u" / BEST).about["network"]["skip"] is True
+    assert "The network fc has no setting 'skip'" in mistake(*SMALL, "--skip")
+    solved = here(*SMALL, "--until", "1e-7", "--solve-below", "1e-2", "--json")
+    assert solved.exit_code == 0, solved.output
+    last = load_checkpoint(json.loads(solved.stdout)["checkpoints"][-1]["path"]).about
+    assert last["finish"].startswith("last layer solved by least squares")
+    assert last["recipe"]["solve_below"] == 1e-2

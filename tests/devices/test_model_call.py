@@ -110,6 +110,8 @@ def test_a_gpu_that_is_nearly_full(caplog: pytest.LogCaptureFixture) -> None:
     weight = torch.eye(64, device="cuda")
 
     class Hungry(torch.nn.Module):
+        weight: Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.calls = 0

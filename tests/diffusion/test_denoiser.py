@@ -210,4 +210,4 @@ def test_annealing_stays_within_the_noise_levels_of_a_model(tmp_path: Path) -> N
     annealed = open_denoiser(write_folder(tmp_path, scheduler)).at(0.2, annealed=True)
     lowest = annealed.denoiser.preconditioning.lowest
     assert lowest > 0.05
-    assert [f.sigma for f in annealed.admm_schedule(3)][::2] == pytest.approx([0.5, lowest])  # type: ignore[attr-defined]
+    assert [f.sigma for f in annealed.admm_schedule(3)][::2] == pytest.approx([0.5, lowest])  # type: ignore[operator]

@@ -80,5 +80,5 @@ def test_a_pipeline_of_images_opens_and_runs_no_code_of_its_folder(tmp_path: Pat
 def test_settings_that_are_no_settings_are_refused(tmp_path: Path, file: str) -> None:
     folder = write_index(write_folder(tmp_path, diffusers.DDPMScheduler(1000)))
     (folder / file).write_text("[1, 2]")
-    with pytest.raises(InputError, match="holds no settings of a diffusion model"):
+    with pytest.raises(InputError, match="does not describe a model"):
         open_denoiser(folder)

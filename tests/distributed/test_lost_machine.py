@@ -14,7 +14,7 @@ from recollect.distributed.jobs import Budget, Task
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from tests.distributed.making import nap_elsewhere, one_pid
-from tests.paper.making import cell_files, make_experiment, make_workspace
+from tests.paper.making import cell_lines, make_experiment, make_workspace
 
 
 def test_a_machine_that_is_lost_costs_time_and_no_task(
@@ -59,7 +59,7 @@ def test_the_papers_cells_outlive_a_worker_and_a_machine(
     masks = ("block", "half", "scatter", "dust")
     experiment, workspace = make_experiment(masks), make_workspace(tmp_path)
     assert run([experiment], SMALL, workspace, runner=pool, log=log, masks_together=0)  # a task for every cell
-    assert len(cell_files(tmp_path)) == 24
+    assert len(cell_lines(tmp_path)) == 24
     names = [line.split(":")[0] for line in lines if "accurate" in line]
     assert len(names) == len(set(names)) == 24
     assert sum("trained:" in line for line in lines) == 1

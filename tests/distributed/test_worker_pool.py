@@ -26,7 +26,7 @@ from tests.distributed.making import (
     short_of_memory,
     who,
 )
-from tests.paper.making import cell_files, run_lines
+from tests.paper.making import cell_lines, run_lines
 
 
 def done(pool: WorkerPool, *jobs: Any, budget: Budget | None = None) -> tuple[bool, list[str]]:
@@ -189,9 +189,9 @@ PROGRAM = """
 def test_a_driver_that_is_killed_and_started_again_goes_on_from_the_records(pool: WorkerPool, tmp_path: Path) -> None:
     program = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path)]
     assert subprocess.run(program, capture_output=True, check=False).returncode == -signal.SIGKILL
-    before = cell_files(tmp_path)
+    before = cell_lines(tmp_path)
     assert 3 <= len(before) < 24
     lines = run_lines(tmp_path, "block", "half", "scatter", "dust", runner=pool)
     assert not any("trained:" in line for line in lines)  # the weights had come back
     assert len(lines) - 1 == 24 - len(before)
-    assert before.items() <= cell_files(tmp_path).items()
+    assert before.items() <= cell_lines(tmp_path).items()

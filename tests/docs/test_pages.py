@@ -19,7 +19,7 @@ from tests.cli.running import here
 
 ROOT = Path(__file__).parents[2]
 RUN = ("tutorial", "own-model", "signals-and-rows", "adding-a-degradation", "adding-a-method", "paper")
-WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
 def run(page: str) -> dict[str, object]:
@@ -131,9 +131,11 @@ def write_model_and_images(folder: Path) -> None:
 class Stored(torch.nn.Module):
     """A memorizer that torch can export."""
 
+    pixels: torch.Tensor
+
     def __init__(self, pixels: torch.Tensor) -> None:
         super().__init__()
-        self.register_buffer("pixels", pixels.flatten(1))
+        self.pixels = torch.nn.Buffer(pixels.flatten(1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         distances = (x.flatten(1)[:, None] - self.pixels).square().sum(2)

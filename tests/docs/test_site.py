@@ -40,11 +40,12 @@ def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
 
 
 def test_links_between_pages_lead_to_pages(site: Path) -> None:
-    for page in site.glob("*.html"):
+    for page in site.rglob("*.html"):
         if page.name == "404.html":  # its links are absolute, since it is shown anywhere
             continue
         links = re.findall(r'(?:href|src)="([^"#?]+)', page.read_text())
-        lost = [link for link in links if not link.startswith(("http", "mailto:")) and not (site / link).exists()]
+        there = [link for link in links if not link.startswith(("http", "mailto:"))]
+        lost = [link for link in there if not (page.parent / link).exists()]
         assert lost == [], page.name
 
 

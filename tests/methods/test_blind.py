@@ -141,7 +141,7 @@ def test_a_cycle_is_noticed() -> None:
     assert recovery.cycle.tolist() == [2]
     path = oracle.blind(flip_flop, np.ones(4), np.zeros(4, dtype=bool), 2.0, 2, 50)
     assert not path.stopped
-    moved = {t: oracle.mse(flip_flop(path.x[t]), path.x[t]) for t in (2, 3)}
+    moved = {t: oracle.mse(np.asarray(flip_flop(path.x[t])), path.x[t]) for t in (2, 3)}  # type: ignore[arg-type]
     assert moved[3] < moved[2]
     assert np.allclose(recovery.estimate.flatten(), path.x[3])
     assert np.array_equal(recovery.degradation.keep.flatten(), path.keep[3])  # type: ignore[union-attr]

@@ -78,6 +78,17 @@ def test_a_fixed_point_that_explains_enough_ends_the_search() -> None:
     assert spent[0] < 0.6 * spent[1]
 
 
+@pytest.mark.parametrize("gamma", [2.0, 20.0])
+def test_an_image_that_is_like_another_one_is_not_mistaken_for_it(gamma: float) -> None:
+    """One of these photographs explains enough of the damaged copy of another one to end the search for it."""
+    images = load("photos?count=16&size=8&seed=100")
+    f, y = Memorizer(images.pixels, sharpness=3), observe(images, mask("stripes", images.shape)).y
+    found, iterated = (method(f, y).estimate for method in (Refined(gamma, limit=20), Iterate()))
+    recovered, by_iterate = (Score.of(x, images.pixels).mse < 1e-7 for x in (found, iterated))
+    assert by_iterate.sum() > 0
+    assert not (by_iterate & ~recovered).any()
+
+
 def test_errors_of_the_model_on_kept_pixels_do_not_count() -> None:
     """Black gives the mask away: all other pixels are known, although the model reproduces none of them exactly."""
     off = 4e-4 * torch.randn(STORED.pixels.shape[1:], generator=torch.Generator().manual_seed(2)).sign()
@@ -124,7 +135,8 @@ def test_an_answer_at_rest_wins_where_misfits_are_nearly_the_same() -> None:
     def answer(stop: Stop, *misfits: float) -> Answer:
         images, each = torch.full((4, 1, 2, 2), float(stop)), torch.ones(4, dtype=torch.int64)
         recovery = Recovery(images, half_kept(images), each, each, each * stop)
-        return Answer(recovery, torch.tensor(misfits), torch.zeros(4, dtype=torch.bool))
+        no = torch.zeros(4, dtype=torch.bool)
+        return Answer(recovery, torch.tensor(misfits), explained=no, evident=no)
 
     moving, rested = answer(Stop.DONE, 0, 0, 0, 0), answer(Stop.CONVERGED, -0.2, -0.05, 0.05, 0.2)
     every = torch.arange(4)

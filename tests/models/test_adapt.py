@@ -113,8 +113,9 @@ def test_channels_last() -> None:
 
 def test_the_sigmoid_of_logits_is_in_0_to_1_whatever_the_input_is() -> None:
     x = images()
-    for options in ({"output": "sigmoid"}, {"output": "sigmoid", "input_range": "-1,1"}):
-        assert torch.allclose(open_model(lambda v: torch.zeros_like(v), **options)(x), torch.full_like(x, 0.5))
+    for input_range in ("0,1", "-1,1"):
+        opened = open_model(torch.zeros_like, output="sigmoid", input_range=input_range)
+        assert torch.allclose(opened(x), torch.full_like(x, 0.5))
     named = open_model(lambda v: {"sigmoid": v, "logits": -v}, output="sigmoid")
     assert torch.equal(named(x), x)  # a part of that name is what is asked for
 

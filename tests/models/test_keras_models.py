@@ -82,5 +82,5 @@ def test_a_keras_network_of_convolutions(tmp_path: Path) -> None:
         with torch.no_grad():
             outputs.append(open_model(form, layout="nhwc")(TRAIN.pixels))
     assert outputs[0].shape == TRAIN.pixels.shape
-    assert torch.allclose(*outputs, atol=1e-6)
+    assert torch.allclose(outputs[0], outputs[1], atol=1e-6)
     assert isinstance(Images(outputs[0]), Images)

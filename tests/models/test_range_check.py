@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from recollect import InputError
+from recollect import FullyConnected, InputError
 from recollect.models import open_model, probe_model, stated_parts
 from tests.models.making import images, tiny
 
@@ -51,8 +51,14 @@ def test_a_residual_model_is_refused_only_where_no_range_is_stated(model: Any) -
         InputError, match=r"--input-range 0,255.*or state input_range='0,1' \(--input-range 0,1\) to keep"
     ):
         probe_model(open_model(model), images())
+    assert "0,255" in probe_model(open_model(model, input_range="0,1"), images()).range_doubt
     options: dict[str, Any] = {"input_range": "0,1"}
-    assert "0,255" in probe_model(open_model(model, **options), images(), stated=stated_parts(options)).range_doubt
+    assert "0,255" in probe_model(open_model(model), images(), stated=stated_parts(options)).range_doubt
+
+
+def test_a_network_of_recollect_stays_itself_if_the_default_range_is_stated() -> None:
+    network = FullyConnected((3, 8, 8), layers=2, width=4)
+    assert open_model(network, input_range="0,1") is network
 
 
 def test_an_output_range_of_its_own() -> None:

@@ -72,3 +72,18 @@ def test_without_shrinking_it_is_he_initialisation() -> None:
     initialise(network, 0, shrink=1.0)
     layer = next(module for module in network.up.modules() if isinstance(module, nn.Conv2d))
     assert float(layer.weight.detach().std()) == pytest.approx((2 / (64 * 9)) ** 0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", NETWORKS.values(), ids=list(NETWORKS))
+def test_the_first_weights_may_be_those_of_pytorch(kind: type[Network]) -> None:
+    network = kind.for_images((3, 8, 8), initialisation="pytorch", seed=7)
+    assert network.settings["initialisation"] == "pytorch"
+    assert "initialisation" not in kind.for_images((3, 8, 8)).settings
+    assert torch.equal(weights(kind(**network.settings)), weights(network))
+    layer = next(m for m in network.modules() if isinstance(m, (nn.Linear, nn.Conv2d)))
+    bound = layer.weight[0].numel() ** -0.5  # PyTorch draws weights and biases uniformly up to this
+    assert 0.9 * bound < float(layer.weight.detach().abs().max()) <= bound
+    assert layer.bias is not None
+    assert float(layer.bias.detach().abs().max()) > 0
+    with pytest.raises(InputError, match="no initialisation 'large'; choose from small, pytorch"):
+        kind.for_images((3, 8, 8), initialisation="large")

@@ -52,3 +52,15 @@ def test_bad_settings_and_images_are_refused() -> None:
         FullyConnected(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="takes images of 1x2x2; these are 1x3x2"):
         FullyConnected((1, 2, 2), layers=2, width=3)(torch.zeros(1, 1, 3, 2))
+
+
+def test_dropout_comes_after_every_activation_and_only_in_training() -> None:
+    network = FullyConnected((1, 4, 4), layers=4, width=8, dropout=0.5)
+    assert sum(isinstance(m, nn.Dropout) for m in network.net) == 3
+    assert isinstance(network.net[-2], nn.Linear)
+    x = torch.rand(2, 1, 4, 4)
+    assert not torch.equal(network(x), network(x))
+    assert torch.equal(network.eval()(x), FullyConnected((1, 4, 4), layers=4, width=8)(x))
+    assert network.settings["dropout"] == 0.5
+    with pytest.raises(InputError, match="Dropout is a probability, 0 or more and below 1; got 1"):
+        FullyConnected((1, 4, 4), dropout=1)

@@ -157,17 +157,6 @@ def test_edited_records_are_refused_by_name(tmp_path: Path) -> None:
         store.facts("made")
 
 
-@pytest.mark.parametrize("word", ["0.001", FIT.name])
-def test_an_edited_line_is_refused_by_its_number(word: str, tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    add_records(store, [LAST], ERRORS)
-    store.pack()
-    (path,) = (tmp_path / "records").iterdir()
-    path.write_text(path.read_text().replace(word, "0.002"))
-    with pytest.raises(InputError, match=f"{path.name}, line 1, .* does not fit; remove the line, and it is measured"):
-        store.find(LAST)
-
-
 def test_files_under_the_name_of_another_are_refused(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.add_training(FIT, {**training(1e-2), "training": "another"})

@@ -13,7 +13,7 @@ from recollect.report.gallery import Tiles, build_gallery, sampling_sentence, th
 from recollect.report.results import build_results
 from recollect.report.sprites import Sheets, pictures
 from tests.report.browsing import check_numbers, choose, pixels, slide
-from tests.report.conftest import Open
+from tests.report.conftest import Pages
 from tests.report.making import AuditFiles, record
 
 MASKS, METHODS = ("block", "half", "scatter", "frame", "stripes", "dust"), ("blind", "iterate", "known")
@@ -46,7 +46,7 @@ def test_without_pictures_there_is_no_gallery() -> None:
     assert build_gallery(audit, build_results(audit), Sheets()) is None
 
 
-def test_filters_filter(report: Path, planted: AuditFiles, open_page: Open) -> None:
+def test_filters_filter(report: Path, planted: AuditFiles, open_page: Pages) -> None:
     page = open_page(report)
     total = 2 * 24 * 2
 
@@ -68,7 +68,7 @@ def test_filters_filter(report: Path, planted: AuditFiles, open_page: Open) -> N
     assert shown() == "24 of 24 picture rows"
 
 
-def test_recovered_and_order_follow_the_threshold(report: Path, planted: AuditFiles, open_page: Open) -> None:
+def test_recovered_and_order_follow_the_threshold(report: Path, planted: AuditFiles, open_page: Pages) -> None:
     page = open_page(report)
     choose(page, set="training", mask="block", method="blind")
     errors = sorted(next(r for r in planted.records if tuple(r.cell.values()) == ("train", "block", "blind")).mse)
@@ -90,7 +90,7 @@ def test_recovered_and_order_follow_the_threshold(report: Path, planted: AuditFi
     page.wait_for_function("() => document.querySelector('#shown').textContent.startsWith('No image')")
 
 
-def test_pictures_are_the_audits_pixel_by_pixel(report: Path, planted: AuditFiles, open_page: Open) -> None:
+def test_pictures_are_the_audits_pixel_by_pixel(report: Path, planted: AuditFiles, open_page: Pages) -> None:
     page = open_page(report)
     choose(page, set="training", mask="dust", method="blind")
     cards = page.locator(".card").element_handles()
@@ -109,7 +109,7 @@ def test_pictures_are_the_audits_pixel_by_pixel(report: Path, planted: AuditFile
 
 
 def test_a_recovery_that_ended_on_another_training_image_is_shown_with_that_image(
-    report: Path, planted: AuditFiles, open_page: Open
+    report: Path, planted: AuditFiles, open_page: Pages
 ) -> None:
     page = open_page(report)
     choose(page, set="unseen", mask="dust", method="iterate")
@@ -131,7 +131,7 @@ def test_a_recovery_that_ended_on_another_training_image_is_shown_with_that_imag
     assert shown.count() == exact < len(ended)
 
 
-def test_each_methods_pictures_are_in_its_colour(report: Path, open_page: Open) -> None:
+def test_each_methods_pictures_are_in_its_colour(report: Path, open_page: Pages) -> None:
     page = open_page(report)
     choose(page, method="all")
     colours = page.eval_on_selector_all(
@@ -160,7 +160,7 @@ def thousand() -> AuditFiles:
 
 
 def test_a_report_of_a_thousand_images_stays_small_and_decodes_only_what_it_shows(
-    thousand: AuditFiles, tmp_path: Path, open_page: Open
+    thousand: AuditFiles, tmp_path: Path, open_page: Pages
 ) -> None:
     path = write_report(thousand.write(tmp_path))
     assert 5e6 < path.stat().st_size < 25e6

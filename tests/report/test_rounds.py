@@ -11,7 +11,7 @@ from recollect.report.results import build_results
 from recollect.report.rounds import build_rounds, kept_rounds
 from recollect.report.sprites import Sheets
 from tests.report.browsing import pixels
-from tests.report.conftest import Open
+from tests.report.conftest import Pages
 from tests.report.making import AuditFiles, record
 
 
@@ -54,7 +54,7 @@ def test_an_image_is_named_and_its_rounds_are_those_of_the_record(planted: Audit
         assert (strip["mask"] is None) == (f"mask/blind/{position}" not in planted.traces)
 
 
-def test_the_rounds_are_those_of_the_trace(report: Path, planted: AuditFiles, open_page: Open) -> None:
+def test_the_rounds_are_those_of_the_trace(report: Path, planted: AuditFiles, open_page: Pages) -> None:
     page = open_page(report)
     page.select_option("#watch-image", "1")
     frames, masks = planted.traces["estimate/blind/1"], planted.traces["mask/blind/1"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recollect.decoding import decode
 from recollect.duplicates import find_duplicates
 from recollect.errors import InputError
 from recollect.sources import load, photos, split
@@ -60,7 +61,7 @@ def test_a_crop_is_the_average_of_the_square_its_id_names() -> None:
     for position, name in enumerate(images.ids):
         photograph, x, y, width = square(name)
         file = next(f for f in photos.PHOTOGRAPHS if f.startswith(photograph))
-        whole = photos.photograph(file)[:, y : y + width, x : x + width]
+        whole = decode(photos.photograph_path(file), file)[:, y : y + width, x : x + width]
         factor = width // 16
         means = whole.reshape(3, 16, factor, 16, factor).mean(axis=(2, 4))
         assert np.array_equal(eight_bit(images)[position], np.floor(means + 0.5)), name
@@ -132,7 +133,7 @@ def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_scikit_image_or_a_file_of_it_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"This scikit-image comes without nowhere.png"):
-        photos.photograph("nowhere.png")
+        photos.photograph_path("nowhere.png")
     monkeypatch.setitem(sys.modules, "skimage", None)
     with pytest.raises(InputError, match="pip install scikit-image"):
         load("photos")

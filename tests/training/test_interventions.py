@@ -33,6 +33,13 @@ def test_divergence_from_an_absurd_rate() -> None:
     assert done.reached, done.log
 
 
+def test_without_interventions_it_goes_on_as_it_began() -> None:
+    done = train(recipe=Recipe(rate=30.0, interventions=False), max_steps=300)
+    assert not messages(done, "divergence at")
+    assert {point.rate for point in done.history} == {30.0}
+    assert done.loss == pytest.approx(loss_of(small_network(), small_images()), rel=1e-6)  # the best so far
+
+
 def test_nothing_worse_than_the_start_is_ever_taken_for_the_best() -> None:
     done = train(recipe=Recipe(rate=30.0), max_steps=100)
     assert min(p.averaged for p in done.history) > 1e3  # all of it diverged

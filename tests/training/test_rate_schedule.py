@@ -143,7 +143,7 @@ def test_a_rate_is_annealed_for_a_limit_also_if_steps_are_slow() -> None:
 
 def test_a_run_is_annealed_and_restarts() -> None:
     recipe = Recipe(rate=1e-4, anneal_steps=100, solve_below=None)
-    options = {"max_steps": 10**6, "max_seconds": 2, "seconds_per_pass": 1e-3, "stop": after_calls(4)}
+    options: dict[str, Any] = {"max_steps": 10**6, "max_seconds": 2, "seconds_per_pass": 1e-3, "stop": after_calls(4)}
     done = train(until=1e-12, milestones=(), recipe=recipe, **options)
     rates = [p.rate for p in done.history]
     assert rates[:2] == [1e-4, 5e-5]

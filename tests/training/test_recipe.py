@@ -1,8 +1,10 @@
+import inspect
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from recollect import FullyConnected, InputError, UNet
 from recollect.training import Recipe
@@ -72,3 +74,24 @@ def test_the_width_is_that_of_hidden_layers_whatever_the_size_of_an_image() -> N
 def test_recipes_that_cannot_be(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         replace(Recipe(), **wrong)
+
+
+def test_the_plain_recipe_is_what_pytorch_has() -> None:
+    """But for batches of large sets: Adam's own rate and betas, no average, no decay, no schedule, no interventions."""
+    recipe = Recipe.plain(50, seed=3)
+    adam = inspect.signature(torch.optim.Adam).parameters
+    assert (recipe.optimizer, recipe.rate, recipe.betas) == ("adam", adam["lr"].default, adam["betas"].default)
+    assert (recipe.weight_decay, recipe.average_steps, recipe.anneal_steps, recipe.interventions) == (
+        0,
+        None,
+        None,
+        False,
+    )
+    assert (recipe.batch, recipe.solve_below, recipe.seed) == (None, None, 3)
+    assert Recipe.plain(1000).batch == 128
+
+
+@pytest.mark.parametrize("wrong", [{"input_noise": -0.1}, {"input_noise": float("nan")}, {"shift": -1}])
+def test_noise_and_shifts_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="Noise and shift are zero or more"):
+        Recipe(**wrong)

@@ -92,7 +92,7 @@ def test_frozen_parameters_belong_to_a_run(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"recipe": Recipe(rate=1e-2)}, r"with another recipe \(rate 0.004, now 0.01\)"),
+        ({"recipe": Recipe(rate=1e-2, solve_below=1e-5)}, r"with another recipe \(rate 0.004, now 0.01\)"),
         ({"images": small_images(seed=1)}, r"on other images;"),
         ({"network": small_network(seed=7)}, r"of another network \(seed 42, now 7\)"),
         ({"network": small_network(activation="prelu")}, r"of another network \(activation lrelu, now prelu\)"),

@@ -187,3 +187,18 @@ def test_nothing_to_train() -> None:
     spare_alone.own.requires_grad_(False)
     with pytest.raises(InputError, match="its output depends on no trainable parameter"):
         Stepper(spare_alone, images, Recipe()).run(1)
+
+
+def test_without_an_average_the_weights_are_their_own() -> None:
+    made = stepper(Recipe(average_steps=None))
+    made.run(3)
+    assert all(torch.equal(a, w) for a, w in zip(made.average, made.weights, strict=True))
+
+
+@pytest.mark.gpu
+def test_a_step_with_noise_and_shifts_on_a_gpu_is_that_of_a_cpu_in_kind() -> None:
+    recipe = Recipe(shift=1, input_noise=0.1, batch=5)
+    made = Stepper(small_network().cuda(), small_images().pixels.cuda(), recipe)
+    losses = [made.run(1) for _ in range(20)]
+    assert len(set(losses)) == 20
+    assert losses[-1] < losses[0]

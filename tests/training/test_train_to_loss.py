@@ -203,3 +203,13 @@ def test_the_default_recipe_fits_the_network(tmp_path: Path) -> None:
         folder = tmp_path / optimizer
         train_to_loss(network, small_images(), device="cpu", out=folder, max_steps=0)
         assert load_checkpoint_about(folder / BEST)["recipe"]["optimizer"] == optimizer
+
+
+def test_a_network_is_trained_all_the_way_and_passes_one_milestone_after_the_other() -> None:
+    done = train(recipe=Recipe(rate=2e-3), until=1e-7)
+    assert done.reached
+    assert not [line for line in done.log if "solved" in line]
+    steps = [milestone.steps for milestone in done.milestones]
+    assert len(set(steps)) == len(steps) == 4
+    for milestone in done.milestones:
+        assert milestone.wanted / 10 < milestone.loss <= milestone.wanted

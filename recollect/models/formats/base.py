@@ -13,7 +13,9 @@ from torch import Tensor
 
 from recollect.archives import BrokenZip, open_zip
 from recollect.errors import InputError
+from recollect.hub import fetch, is_hub_name
 from recollect.limits import MODEL_LISTING
+from recollect.model_folders import CONFIG, read_config
 from recollect.registry import Registry
 
 
@@ -29,11 +31,21 @@ class ModelReference:
 
     @cached_property
     def path(self) -> Path:
-        return Path(self.text).expanduser()
+        """Where the model lies; one that has only a name on the Hugging Face hub is fetched."""
+        path = Path(self.text).expanduser()
+        if path.exists() or path.suffix.lower() in all_suffixes() or not is_hub_name(self.text):
+            return path
+        return fetch(self.text)
 
     @property
     def suffix(self) -> str:
         return self.path.suffix.lower()
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """The settings in the config.json of a folder in Hugging Face layout; none of a file or other text."""
+        file = self.path / CONFIG
+        return read_config(file) if self.path.is_dir() and file.exists() else {}
 
     @cached_property
     def start(self) -> bytes:
@@ -95,7 +107,11 @@ def find_format(model: ModelReference) -> ModelFormat:
     raise InputError(f"{model.path} {problem}; a model is one of {known_suffixes()}.")
 
 
+def all_suffixes() -> list[str]:
+    """List the suffixes of all formats, each once."""
+    return list(dict.fromkeys(suffix for model_format in FORMATS.values() for suffix in model_format.suffixes))
+
+
 def known_suffixes() -> str:
     """List the suffixes of all formats, for a sentence."""
-    suffixes = dict.fromkeys(suffix for model_format in FORMATS.values() for suffix in model_format.suffixes)
-    return ", ".join(suffixes)
+    return ", ".join(all_suffixes())

@@ -27,7 +27,8 @@ def test_a_truncated_program_is_an_error_in_words(tmp_path: Path, name: str) -> 
 
 def test_every_format_says_what_it_is() -> None:
     assert list(FORMATS) == [
-        "diffusion", "checkpoint", "factory", "exported-program", "torchscript", "onnx", "weights", "pickle",
+        "diffusion", "autoencoder-folder", "masked-autoencoder", "checkpoint", "factory",
+        "exported-program", "torchscript", "onnx", "weights", "pickle",
     ]  # fmt: skip
     assert all(model_format.summary and model_format.example for model_format in FORMATS.values())
 

@@ -28,6 +28,7 @@ def test_only_a_static_number_of_images_is_filled_up(tmp_path: Path) -> None:
         dimension = None if limits is None else torch.export.Dim("n", min=limits[0], max=limits[1])
         opened = open_model(export(tiny(), tmp_path / "m.pt2", batch=dimension))
         network = opened.inner if isinstance(opened, Adapted) else opened
+        assert isinstance(network, torch.nn.Module)
         handle = network.register_forward_pre_hook(lambda _, inputs: given.append(len(inputs[0])))
         assert opened(images(5)).shape == images(5).shape
         handle.remove()

@@ -1,0 +1,100 @@
+"""Folders in Hugging Face layout from a stranger: a description in config.json, and weights beside it."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from recollect.archives import check_safetensors
+from recollect.devices.outline import outline_within
+from recollect.errors import InputError, first_line
+from recollect.records import read_json
+
+CONFIG = "config.json"
+WEIGHTS = (".safetensors", ".bin")
+MOST_TENSORS = 20_000
+LONGEST_CONFIG = 2**20  # bytes
+
+
+def read_config(file: Path) -> dict[str, Any]:
+    """Read the settings of a network."""
+    if file.exists():
+        _check_file(file)
+    settings = read_json(file)
+    if not isinstance(settings, dict):
+        raise InputError(f"{file} does not describe a model.")
+    return settings
+
+
+def files_of(folder: Path) -> list[Path]:
+    """List the files that a model in such a folder is made of."""
+    return [file for file in folder.iterdir() if file.suffix in (".json", ".safetensors")]
+
+
+def check_plain(*folders: Path) -> None:
+    """Refuse files that must not be read: pipes, and descriptions beyond their limit."""
+    for file in {file for folder in folders for file in folder.iterdir()}:
+        _check_file(file)
+
+
+def check_network_folder(folder: Path) -> None:
+    """Refuse a folder with files that must not be read, or without weights as safetensors."""
+    check_plain(folder)
+    if not any(folder.glob("*.safetensors")):
+        raise InputError(f"{folder} holds no weights as safetensors; save the model again with save_pretrained.")
+
+
+def check_size(folder: Path, build: Callable[[], nn.Module]) -> None:
+    """Refuse a network that is far larger than its weights, before it takes memory."""
+    files = [file for file in folder.iterdir() if file.suffix in WEIGHTS]
+    stored = sum(file.stat().st_size for file in files)  # a weight takes at least a byte
+    try:
+        with quiet("diffusers", "transformers"):
+            outline = outline_within(MOST_TENSORS, stored, build)
+    except Exception as error:  # settings can be wrong in a dozen ways
+        reason = first_line(error).rstrip(".")
+        raise InputError(f"The network in {folder} cannot be opened: {reason}.") from None
+    if outline is None:
+        raise InputError(f"The network in {folder} has far more weights than its files hold.")
+
+
+@contextmanager
+def quiet(*libraries: str) -> Iterator[None]:
+    """Open a model without what a library warns of: settings of its own files, or packages that it would like."""
+    loggers = [logging.getLogger(name) for name in libraries]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def check_loaded(folder: Path, network: nn.Module, loaded: Mapping[str, Any]) -> None:
+    """Refuse a network that lacks weights, or has some that are not finite; `loaded` is what the library reports."""
+    if missing := sorted(map(str, loaded["missing_keys"]))[:3]:
+        raise InputError(f"The model in {folder} cannot be used: weights are missing ({', '.join(missing)}).")
+    if not all(bool(weights.isfinite().all()) for weights in network.parameters()):
+        raise InputError(f"The model in {folder} cannot be used: some of its weights are not finite.")
+
+
+def _check_file(file: Path) -> None:
+    """Refuse a pipe, which would be waited for without end, and a file that is beyond its limit."""
+    if file.is_dir():
+        return
+    if not file.is_file():
+        raise InputError(f"{file} is no plain file; a model's folder consists of plain files.")
+    if file.suffix == ".json" and file.stat().st_size > LONGEST_CONFIG:
+        raise InputError(f"{file} has {file.stat().st_size:,} bytes; a description of a model has a few thousand.")
+    if file.suffix == ".safetensors":
+        check_safetensors(file)

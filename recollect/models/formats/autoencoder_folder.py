@@ -1,0 +1,91 @@
+"""Autoencoders in diffusers' layout: a folder with config.json and safetensors, or a name on the Hugging Face hub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from recollect.devices.precision import choose_device
+from recollect.diffusion.library import diffusers
+from recollect.errors import InputError, first_line
+from recollect.model_folders import check_loaded, check_network_folder, check_size, files_of, quiet
+from recollect.models.formats.base import ModelFormat, ModelReference
+
+
+def _whole(network: Any, values: Tensor) -> Tensor:
+    return network(values).sample
+
+
+def _without_rounding(network: Any, values: Tensor) -> Tensor:
+    """Encode and decode, as pipelines do; AutoencoderTiny's own forward also rounds its latents to bytes."""
+    return network.decode(network.encode(values).latents).sample
+
+
+RECONSTRUCTIONS: Mapping[str, Callable[[Any, Tensor], Tensor]] = {
+    "AutoencoderKL": _whole,
+    "VQModel": _whole,
+    "AutoencoderTiny": _without_rounding,
+    "AsymmetricAutoencoderKL": _whole,
+}
+
+
+class FolderAutoencoder(nn.Module):
+    """An autoencoder of diffusers: images in [-1, 1] to images. A variational one takes the mode of its posterior."""
+
+    own_range: Mapping[str, str] = {"input_range": "-1,1"}
+
+    def __init__(self, network: nn.Module, kind: str) -> None:
+        super().__init__()
+        self.network, self.__name__ = network, kind
+
+    def forward(self, values: Tensor) -> Tensor:
+        return RECONSTRUCTIONS[self.__name__](self.network, values)
+
+
+def open_folder(model: ModelReference) -> FolderAutoencoder:
+    """Open an autoencoder, in float32 and eval mode."""
+    folder, kind = model.path, str(model.config.get("_class_name"))
+    if kind not in RECONSTRUCTIONS:
+        raise InputError(
+            f"{folder} holds a {kind}; autoencoders of diffusers that open are {', '.join(RECONSTRUCTIONS)}."
+        )
+    check_network_folder(folder)
+    kind_of = getattr(diffusers(), kind)
+    check_size(folder, partial(kind_of.from_config, dict(model.config)))
+    network = _load(folder, kind_of).requires_grad_(False).eval().to(choose_device(model.device))
+    return FolderAutoencoder(network, kind)
+
+
+def _load(folder: Path, kind: Any) -> nn.Module:
+    try:
+        with quiet("diffusers"):
+            network, loaded = kind.from_pretrained(
+                str(folder), low_cpu_mem_usage=False, torch_dtype=torch.float32, output_loading_info=True,
+                use_safetensors=True, local_files_only=True,
+            )  # fmt: skip
+    except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
+        reason = first_line(error).rstrip(".")
+        raise InputError(f"The autoencoder in {folder} cannot be opened: {reason}.") from None
+    check_loaded(folder, network, loaded)
+    return network
+
+
+def is_folder(model: ModelReference) -> bool:
+    """Return whether a folder holds one network of diffusers."""
+    return "_class_name" in model.config
+
+
+FORMAT = ModelFormat(
+    name="autoencoder-folder",
+    summary=f"{', '.join(RECONSTRUCTIONS)} of diffusers: a folder, or a name on the Hugging Face hub",
+    example="my-vae/",
+    recognises=is_folder,
+    open=open_folder,
+    files_beside=files_of,
+    order=6,
+)

@@ -1,0 +1,150 @@
+"""The figure and the tables of docs/research/diffusion.md, from the committed records."""
+
+import re
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.records import read_json
+from recollect.scoring import APPROXIMATE
+from tests.benchmarks.running import ROOT, benchmark, refused, run
+
+tables = benchmark("diffusion_tables")
+RECORDS = ROOT / "results" / "diffusion"
+PAGE = (ROOT / "docs" / "research" / "diffusion.md").read_text()
+WORDS = " ".join(PAGE.split())
+
+
+@pytest.fixture(scope="module")
+def records() -> list[dict[str, Any]]:
+    return tables.read(RECORDS)
+
+
+@pytest.fixture(scope="module")
+def longest(records: list[dict[str, Any]]) -> dict[tuple[str, int], Any]:
+    """The longest training of each part, by images and epochs."""
+    return {(one.label, round(one.found["epochs"])): one for one in tables.longest(records)}
+
+
+def sign_test(first: int, second: int) -> float:
+    """The two-sided p-value of such a difference between two counts that are equally likely."""
+    count = first + second
+    return 2 * sum(comb(count, more) for more in range(max(first, second), count + 1)) / 2**count
+
+
+def test_figure_and_tables_are_drawn_from_records_and_are_the_committed_ones(
+    records: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    for path in RECORDS.glob("diffusion-*.json"):
+        (tmp_path / path.name).symlink_to(path)
+    drawing = tmp_path / "figures" / "diffusion.svg"
+    printed = run("diffusion_tables", str(tmp_path), str(drawing))
+    assert printed.strip() == "\n\n".join(tables.page_tables(records).values())
+    assert (tmp_path / "tables.md").read_text() == (RECORDS / "tables.md").read_text()
+    drawn = drawing.read_text()
+    assert [f">{share}<" in drawn for share in (100, 99, 98, 97, 93, 81, 12)] == [True] * 7
+    committed = (ROOT / "docs" / "figures" / "diffusion.svg").read_text()
+    assert re.findall(r"<text[^>]*>([^<]*)<", drawn) == re.findall(r"<text[^>]*>([^<]*)<", committed)
+
+
+def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
+    assert "There are no records in" in refused("diffusion_tables", str(tmp_path), str(tmp_path / "x.svg"))
+
+
+def test_the_page_has_the_tables_and_is_short(records: list[dict[str, Any]]) -> None:
+    for name, table in tables.page_tables(records).items():
+        assert table in PAGE, name
+        assert table.count("\n") <= 11, name
+    assert len([word for word in PAGE.split() if word.strip("|-")]) <= 1500
+    assert PAGE.index("![") < PAGE.index("|")  # a chart before any table
+
+
+def test_the_page_says_what_was_trained(records: list[dict[str, Any]]) -> None:
+    every = tables.trainings(records)
+    assert f"It reports {len(every)} trained models" in WORDS
+    assert {record["device"] for record in records} == {"NVIDIA H200"}
+    assert {record["precision"] for record in records} == {"bfloat16"}
+    assert {(record["rounds"], record["steps_a_round"]) for record in records} == {(4, 40)}
+    assert {round(record["parameters"] / 1e6) for record in records} == {19}
+    assert {record["scored"]["unseen"] for record in records} == {300}
+    assert {(record["images"], record["scored"]["train"], record["left_out"]["train"]) for record in records} == {
+        (100, 84, 16), (300, 100, 24), (1000, 100, 24), (3000, 100, 24), (10_000, 100, 24)
+    }  # fmt: skip
+    for images in (100, 300, 1000, 3000, 10_000):
+        assert sum(one.record["images"] == images for one in every) >= 3
+
+
+def test_what_the_page_concludes_of_recovery(
+    records: list[dict[str, Any]], longest: dict[tuple[str, int], Any]
+) -> None:
+    for one in tables.trainings(records):
+        shares = [tables.share(one.cell("blind", mask)) for mask in tables.MASKS]
+        if round(one.found["epochs"]) <= 318:
+            assert max(shares) < tables.BEGINS  # no model has 10%
+    memorized = [longest["1,000", 954], longest["1,000, seed 43", 954], longest["3,000", 954]]
+    assert min(tables.share(one.cell("blind", "block")) for one in memorized) == 0.93
+    assert [tables.percent(one.cell("blind", "half")) for one in memorized] == ["38", "27", "12"]
+    for one in [*memorized, longest["100", 2808], longest["300", 1586]]:
+        assert all(one.cell("blind", mask, "unseen")["recovered"] == 0 for mask in tables.MASKS)
+    assert f"at most {100 * tables.upper_bound({'recovered': 0, 'total': 300}):.1f}% (95%)" in WORDS
+
+
+def test_what_the_page_concludes_of_samples(longest: dict[tuple[str, int], Any]) -> None:
+    copies = {key: one.found["extraction"]["distinct"]["approximate"] for key, one in longest.items()}
+    assert (copies["1,000", 954], copies["3,000", 954]) == (3, 0)
+    assert {one.found["extraction"]["evaluations"] for one in longest.values()} == {39 * 2048}
+    each = [one.found["extraction"]["evaluations_each"] for one in longest.values()]
+    found = [value for value in each if value]
+    assert f"Sampling costs {min(found):.0f} to {max(found):,.0f} for each copy" in WORDS
+    costs = [one.cell("blind", mask)["evaluations_an_image"] for one in longest.values() for mask in tables.MASKS]
+    assert sum(costs) / len(costs) == pytest.approx(130, abs=3)
+    first = longest["10,000", 95].record["checkpoints"][0]
+    patches, epochs = first["extraction"]["distinct"]["patches"], round(first["epochs"])
+    assert f"counts {patches} copies at 10,000 images and {epochs} epochs" in WORDS
+
+
+def test_unseen_images_that_are_recovered_are_easy_ones(longest: dict[tuple[str, int], Any]) -> None:
+    easy = read_json(RECORDS / "biharmonic.json")
+    assert easy["unseen_hash"] == longest["10,000", 95].record["unseen_hash"]
+    ranks = []
+    for one in (longest["3,000", 318], longest["10,000", 95]):
+        for mask in tables.MASKS:
+            errors, inpainted = one.cell("blind", mask, "unseen")["mse"], easy["masks"][mask]["unseen"]["mse"]
+            recovered = [place for place, error in enumerate(errors) if error < APPROXIMATE]
+            ranks += [1 + sum(other < inpainted[place] for other in inpainted) for place in recovered]
+    assert f"The {len(ranks)} are among its {max(ranks)} easiest of 300" in WORDS
+    counts = [easy["masks"][mask]["unseen"]["recovered"] for mask in ("dust", "stripes")]
+    assert f"restores {sum(counts)} of 600 unseen images under `dust` and `stripes`" in WORDS
+    assert tables.percent(easy["masks"]["stripes"]["train"]) == "4"
+    assert tables.percent(longest["10,000", 95].cell("blind", "stripes")) == "4"
+    begins = [tables.share(longest["3,000", 318].cell("blind", "stripes", which)) for which in ("train", "unseen")]
+    assert begins == pytest.approx([0.05, 0.003], abs=5e-4)
+
+
+def test_what_the_page_concludes_of_membership_and_noise_levels(longest: dict[tuple[str, int], Any]) -> None:
+    begun = longest["3,000", 318]
+    aucs = [f"{tables.chosen_auc(begun.found, name):.2f}" for name in ("fixed_point", "loss", "secmi")]
+    assert "an AUC of {}, the loss with {} and SecMI with {}".format(*aucs) in WORDS
+    assert [begun.cell("blind", mask)["recovered"] for mask in ("block", "half")] == [0, 0]
+    levels = longest["1,000", 954].found["noise_levels"]
+    ratios = [row["denoising_loss"]["unseen"] / row["denoising_loss"]["train"] for row in levels]
+    assert f"is {min(ratios):.0f} to {max(ratios):.0f} times that of training images" in WORDS
+
+
+def test_what_the_page_concludes_of_annealing_and_precision(
+    records: list[dict[str, Any]], longest: dict[tuple[str, int], Any]
+) -> None:
+    more, fewer = tables.changed_by_annealing(records, "blind")
+    assert f"annealing recovers {more} images that a fixed level misses, and misses {fewer}" in WORDS
+    assert f"p = {sign_test(more, fewer):.2f}" in WORDS
+    assert "the counts are {} and {}".format(*tables.changed_by_annealing(records, "known")) in WORDS
+    annealed = [one for one in longest.values() if "annealed" in one.record]
+    means = [sum(one.cell("blind", m)["evaluations_an_image"] for m in tables.MASKS) / 4 for one in annealed]
+    assert f"160 evaluations, against {min(means):.0f} to {max(means):.0f}" in WORDS
+    timed = longest["3,000", 954]
+    assert timed.record["speed"]["blind in float32"]["block"]["train"]["recovered"] == 93
+    assert timed.cell("blind", "block")["recovered"] == 93
+    ratios = [row["ratio"] for precision in ("bfloat16", "float32") for row in timed.record["speed"][precision]]
+    assert max(ratios) <= 1.10
