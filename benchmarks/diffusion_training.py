@@ -36,7 +36,7 @@ class Trained:
 
 def learner_for(images: Images, recipe: DenoiserRecipe, device: torch.device) -> Learner:
     compiles = device.type == "cuda"
-    return Learner(recipe.make_network(images.shape), eight_bit(images).to(device), recipe, compiles=compiles)
+    return Learner(recipe.make_network(images.image_shape), eight_bit(images).to(device), recipe, compiles=compiles)
 
 
 def seconds_a_step(learner: Learner, steps: int) -> float:

@@ -57,7 +57,7 @@ def load_case(name: str, options: argparse.Namespace) -> tuple[Images, nn.Module
         images = Images(torch.rand(case.shape, generator=torch.Generator().manual_seed(0)))
     if options.checkpoint and options.checkpoint.exists():
         return images, load_checkpoint(options.checkpoint, options.device).network
-    network = case.network(images.shape)
+    network = case.network(images.image_shape)
     done = train_to_loss(network, images, case.loss, device=options.device, max_seconds=case.train_seconds)
     print(f"{name}: {len(images)} images, trained to {done.loss:.1e} in {done.history[-1].seconds:.0f} s", flush=True)
     if options.checkpoint:

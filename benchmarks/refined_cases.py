@@ -79,7 +79,7 @@ class Trained:
 
     def fit(self, images: Images, device: str, seconds: float, small: bool) -> tuple[nn.Module, float]:
         """Train the network; return it with its train loss."""
-        network = self.untrained(images.shape, small)
+        network = self.untrained(images.image_shape, small)
         done = train_to_loss(network, images, self.loss, milestones=(), device=device, max_seconds=seconds)
         return network, done.loss
 

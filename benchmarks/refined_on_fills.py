@@ -86,7 +86,7 @@ class Work:
         file = self.folder / "network.pt"
         if self.once("network", lambda: self._train(images, file)) is None:
             return None
-        network = self.case.untrained(images.shape, self.options.small)
+        network = self.case.untrained(images.image_shape, self.options.small)
         network.load_state_dict(torch.load(file, map_location="cpu", weights_only=True))
         return network.to(self.options.device).eval()
 

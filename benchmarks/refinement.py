@@ -233,7 +233,7 @@ def trained(case: Case, cache: Path) -> nn.Module:
     file = folder / f"loss-{case.loss:.0e}.safetensors"
     if not file.exists():
         images = load(case.images)
-        train_to_loss(case.network(images.shape), images, case.loss, out=folder, device="cpu")
+        train_to_loss(case.network(images.image_shape), images, case.loss, out=folder, device="cpu")
     return load_checkpoint(file).network.eval()
 
 

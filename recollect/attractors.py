@@ -48,15 +48,18 @@ class SpectralRadius:
 
 
 def spectral_radius(
-    f: Autoencoder, image: Tensor, *, tolerance: float = 1e-5, seed: int = 0, dense_limit: int = DENSE_LIMIT
-) -> SpectralRadius:
+    f: Autoencoder, image: Tensor, *, tolerance: float = 1e-5, seed: int = 0, dense_limit: int = DENSE_LIMIT,
+    is_batch: bool = False,
+) -> SpectralRadius:  # fmt: skip
     """Compute the spectral radius of the Jacobian at one image; below 1 a fixed point is an attractor.
+
+    `is_batch` says that the first dimension counts images, which the shape of signals and rows does not tell.
 
     Only products with the transpose are taken, whose eigenvalues are the same: they need no forward differentiation,
     which attention does not have. Above `dense_limit` values their number is bounded.
     """
     with evaluation_mode(f):
-        jacobian = Jacobian(f, image)
+        jacobian = Jacobian(f, image, is_batch=is_batch)
         if jacobian.size <= dense_limit:
             return _dense_radius(jacobian.dense())
         return _iterative_radius(jacobian, tolerance, seed)
@@ -126,11 +129,11 @@ def _check_given(f: Autoencoder, images: Tensor) -> None:
 class Jacobian:
     """The Jacobian of f at one image as a linear map: its products with vectors, and those of its transpose."""
 
-    def __init__(self, f: Autoencoder, image: Tensor) -> None:
+    def __init__(self, f: Autoencoder, image: Tensor, *, is_batch: bool = False) -> None:
         _check_given(f, image)
-        if image.ndim == 3:
+        if not is_batch and image.ndim == 3:
             image = image[None]
-        if image.ndim != 4 or len(image) != 1:
+        if len(image) != 1 or (not is_batch and image.ndim != 4):
             raise InputError(f"A Jacobian is taken at one image, C x H x W; got shape {tuple(image.shape)}.")
         self._f = lambda x: apply_checked(f, x.clone())  # a copy, for networks that work in place
         self._image = image

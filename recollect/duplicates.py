@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -56,9 +56,13 @@ class _View:
     columns: slice
     mirrored: bool = False
 
+    @classmethod
+    def whole(cls, images: Images) -> _View:
+        return cls(images, slice(None), slice(None))
+
     @property
     def shape(self) -> tuple[int, int, int]:
-        channels, height, width = self.images.shape
+        channels, height, width = picture_shape(self.images.shape)
         return channels, len(range(height)[self.rows]), len(range(width)[self.columns])
 
     @property
@@ -72,7 +76,8 @@ class _View:
     def pixels_at(self, positions: Tensor) -> Tensor:
         return self._part_of(self.images.pixels_at(positions))
 
-    def _part_of(self, whole: Tensor) -> Tensor:
+    def _part_of(self, pixels: Tensor) -> Tensor:
+        whole = pixels.view(len(pixels), *picture_shape(self.images.shape))
         if self.mirrored:
             whole = whole.flip(3)
         return whole[:, :, self.rows, self.columns]
@@ -84,7 +89,11 @@ class _View:
         return replace(self, images=self.images[index])
 
 
-_Pixels = Images | _View
+def picture_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    """Return channels, height and width; a signal is a picture of one row, and so is a row of a table."""
+    if len(shape) == 3:
+        return shape[0], shape[1], shape[2]
+    return (shape[0] if len(shape) == 2 else 1), 1, shape[-1]
 
 
 @dataclass(frozen=True)
@@ -132,12 +141,15 @@ def find_duplicates(train: Images, control: Images | None = None, *, near: float
         raise InputError(f"Train images are {train.shape} (C, H, W) and control images {control.shape}.")
     if near < 0:
         raise InputError(f"near={near} is negative; it is the largest MSE at which two images count as alike.")
-    averages = _averages(train)
-    inside = _closest(train, averages, train, averages, near, earlier=True)
+    whole = _View.whole(train)
+    averages = _averages(whole)
+    inside = _closest(whole, averages, whole, averages, near, earlier=True)
     if control is None:
         return Duplicates((), inside, len(train), 0, near)
-    across = _closest(control, _averages(control), train, averages, near)
-    across = _in_order(control, [*across, *_moved_copies(control, across, train, near)])
+    unseen = _View.whole(control)
+    across = _closest(unseen, _averages(unseen), whole, averages, near)
+    if train.kind != "rows":  # whose columns have no order
+        across = _in_order(control, [*across, *_moved_copies(control, across, train, near)])
     return Duplicates(across, inside, len(train), len(control), near)
 
 
@@ -154,7 +166,7 @@ def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near:
     left = _without(control, {pair.first for pair in known})
     if left is None:
         return
-    _, height, width = train.shape
+    _, height, width = picture_shape(train.shape)
     down, right = _margin(height), _margin(width)
     middle = _View(train, slice(down, height - down), slice(right, width - right))
     averages = _averages(middle)
@@ -210,7 +222,7 @@ def _averages_of_parts(images: Images, centre: Tensor, directions: Tensor) -> Te
 
     They are computed for all moves at once from two matrix products, along the directions alone.
     """
-    channels, height, width = images.shape
+    channels, height, width = picture_shape(images.shape)
     rows, columns = _cells_by_shift(height), _cells_by_shift(width)
     columns = torch.cat([columns, columns.flip(2)])  # the second half averages a mirrored image
     cells = rows.shape[1] * columns.shape[1]
@@ -220,7 +232,7 @@ def _averages_of_parts(images: Images, centre: Tensor, directions: Tensor) -> Te
     ]
     described = torch.empty(len(order), len(images), directions.shape[1])
     for start in range(0, len(images), _PAIRS):
-        pixels = images[start : start + _PAIRS].pixels.cpu()
+        pixels = _View.whole(images[start : start + _PAIRS]).pixels
         averages = torch.einsum("dih,nchw,ejw->dencij", rows, pixels, columns).flatten(3) / (channels * cells) ** 0.5
         moved = (averages - centre) @ directions
         described[:, start : start + len(pixels)] = torch.stack([moved[dy, dx] for dy, dx in order])
@@ -252,7 +264,7 @@ def _principal_directions(averages: Tensor, count: int) -> tuple[Tensor, Tensor]
     return centre, directions[:, -count:].flip(1).to(averages.dtype)
 
 
-def _averages(images: _Pixels) -> Tensor:
+def _averages(images: _View) -> Tensor:
     """Average over the cells of a grid, N x values; two images are never closer than their averages are.
 
     (Jensen: the cells are equally large and together cover every pixel equally.) They are scaled so that squared
@@ -271,9 +283,9 @@ def _averages(images: _Pixels) -> Tensor:
 
 
 def _closest(
-    images: _Pixels,
+    images: _View,
     averages: Tensor,
-    others: _Pixels,
+    others: _View,
     other_averages: Tensor,
     near: float,
     *,
@@ -311,8 +323,8 @@ def _factors(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _compare(
-    images: _Pixels,
-    others: _Pixels,
+    images: _View,
+    others: _View,
     distance: Tensor,
     top: int,
     left: int,
@@ -335,8 +347,8 @@ def _compare(
 
 
 def _try(
-    images: _Pixels,
-    others: _Pixels,
+    images: _View,
+    others: _View,
     distance: Tensor,
     rows: Tensor,
     left: int,
@@ -362,7 +374,7 @@ def _try(
     return hopeful(bounds[:, -1]) & (distance.shape[1] > _TRIES)
 
 
-def _distances(images: _Pixels, rows: Tensor, others: _Pixels, left: int, count: int) -> Tensor:
+def _distances(images: _View, rows: Tensor, others: _View, left: int, count: int) -> Tensor:
     """Return the MSE of each of the rows to `count` others from `left` on, but for the rounding of float32."""
     mine = _scaled(images.pixels_at(rows))
     parts = []
@@ -378,7 +390,7 @@ def _scaled(pixels: Tensor) -> Tensor:
     return values / values.shape[1] ** 0.5
 
 
-def _mse(images: _Pixels, first: Tensor, others: _Pixels, second: Tensor) -> Tensor:
+def _mse(images: _View, first: Tensor, others: _View, second: Tensor) -> Tensor:
     parts = []
     for start in range(0, len(first), _PAIRS):
         here = slice(start, start + _PAIRS)

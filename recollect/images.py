@@ -1,10 +1,13 @@
-"""Images: pixels in [0, 1] with ids and a content hash, checked once, when they are made."""
+"""Images: pixels in [0, 1] with ids and a content hash, checked once, when they are made.
+
+Signals and rows of a table are held in the same way: what an image is to a model, they are to others.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,21 +15,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.arrangement import CHANNELS, EXPECTED, looks_like_one_image
 from recollect.errors import InputError
-from recollect.pil_images import pil_values
+from recollect.image_forms import read_form
 
 
 class Images:
     """A set of equally sized images: `pixels` is float32 in [0, 1], N x C x H x W.
 
-    Sets read from 8-bit files stay 8-bit in memory; `pixels` is then made on each access, exactly values / 255.
+    Signals are N x C x L and rows N x d; the columns of rows may have names. Sets read from 8-bit files stay 8-bit in
+    memory; `pixels` is then made on each access, exactly values / 255.
     """
 
-    def __init__(self, pixels: Tensor, ids: Iterable[object] = (), name: str = "images") -> None:
+    def __init__(
+        self, pixels: Tensor, ids: Iterable[object] = (), name: str = "images", columns: Sequence[str] = ()
+    ) -> None:
         _check_pixels(pixels)
         self._stored = pixels.detach().to("cpu", torch.float32).contiguous()
         self.ids = _check_ids(ids, len(pixels))
         self.name = name  # where they came from, for headings and records
+        self.columns = _check_columns(columns, self.shape)
 
     @classmethod
     def from_uint8(cls, values: Tensor, ids: Iterable[object] = (), name: str = "images") -> Images:
@@ -38,16 +46,22 @@ class Images:
         images._stored = values.cpu().contiguous()
         images.ids = _check_ids(ids, len(values))
         images.name = name
+        images.columns = ()
         return images
 
     @classmethod
     def of(cls, data: Any, *, ids: Iterable[object] = (), name: str = "images") -> Images:
-        """Make Images from Images, a tensor, an array, a torch Dataset, or a sequence of PIL images or arrays."""
+        """Make Images from any form in which Python code holds them: arrays, tensors, datasets, lists of files."""
         if isinstance(data, Images):
             return data
         if isinstance(data, (str, bytes)):
             raise InputError(f"Expected images, got the text {data!r}; recollect.load({data!r}) opens a source.")
-        return cls(data if isinstance(data, Tensor) else _tensor_of(data), ids, name)
+        held = read_form(data)
+        ids = tuple(ids) or held.ids
+        if held.values.dtype != torch.uint8:
+            return cls(held.values, ids, name, held.columns)
+        check_8_bit(int(held.values.max()), "This set")
+        return cls.from_uint8(held.values, ids, name)
 
     @property
     def pixels(self) -> Tensor:
@@ -59,10 +73,27 @@ class Images:
         return _as_float32(self._stored[positions])
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Channels, height, width."""
-        c, h, w = self._stored.shape[1:]
-        return c, h, w
+    def stored(self) -> Tensor:
+        """All values as they are kept: 8-bit, or float32 in [0, 1]."""
+        return self._stored
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one image: channels, height, width; of a signal channels, length; of a row its length."""
+        return tuple(self._stored.shape[1:])
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width; signals and rows, which have none, are refused."""
+        if len(self.shape) != 3:
+            raise InputError(f"This takes images, C x H x W; {self.name} holds {self.kind}.")
+        channels, height, width = self.shape
+        return channels, height, width
+
+    @property
+    def kind(self) -> str:
+        """What these are: images, signals or rows."""
+        return {3: "images", 2: "signals", 1: "rows"}[len(self.shape)]
 
     @cached_property
     def hash(self) -> str:
@@ -82,7 +113,7 @@ class Images:
         forward = isinstance(index, slice) and (index.step or 1) > 0  # a view of the pixels, not a copy
         selected._stored = self._stored[index] if forward else self._stored[positions.tolist()]
         selected.ids = tuple(self.ids[p] for p in positions)
-        selected.name = self.name
+        selected.name, selected.columns = self.name, self.columns
         if not len(selected):
             raise InputError(f"That selection leaves none of the {len(self)} images.")
         return selected
@@ -113,16 +144,27 @@ def _check_ids(ids: Iterable[object], count: int) -> tuple[str, ...]:
 def _check_shape(pixels: Tensor) -> None:
     if not isinstance(pixels, Tensor):
         raise InputError(f"Pixels must be a tensor, not {type(pixels).__name__}; Images.of() takes other forms.")
-    if pixels.ndim != 4:
-        raise InputError(
-            f"Images need four dimensions, N x C x H x W; got shape {tuple(pixels.shape)}."
-            + (" For one image use pixels[None], for grey ones pixels[:, None]." if pixels.ndim == 3 else "")
-        )
+    if pixels.ndim not in (2, 3, 4):
+        raise InputError(f"Shape {tuple(pixels.shape)} holds no images; {EXPECTED}.")
     if 0 in pixels.shape:
         raise InputError(f"There are no images here: shape {tuple(pixels.shape)} is empty.")
-    if pixels.shape[1] not in (1, 3):
-        hint = " They look channels-last: use pixels.permute(0, 3, 1, 2)." if pixels.shape[3] in (1, 3) else ""
+    if looks_like_one_image(tuple(pixels.shape)):
+        raise InputError(f"Shape {tuple(pixels.shape)} looks like one image; for one image use pixels[None].")
+    if pixels.ndim == 4 and pixels.shape[1] not in CHANNELS:
+        hint = " They look channels-last: use pixels.permute(0, 3, 1, 2)." if pixels.shape[3] in CHANNELS else ""
         raise InputError(f"Expected 1 or 3 channels, found {pixels.shape[1]} in shape {tuple(pixels.shape)}.{hint}")
+
+
+def _check_columns(columns: Sequence[str], shape: tuple[int, ...]) -> tuple[str, ...]:
+    if columns and (len(shape) != 1 or len(columns) != shape[0] or len(set(columns)) != len(columns)):
+        raise InputError(f"{len(columns)} names of columns were given for values of shape {shape}; give one a column.")
+    return tuple(columns)
+
+
+def check_8_bit(largest: int, name: str) -> None:
+    """Refuse zeros and ones, which would all but vanish as 0 to 255; all zeros are black either way."""
+    if largest == 1:
+        raise InputError(f"{name} holds 8-bit values of only 0 and 1; take them as float32 in [0, 1].")
 
 
 def _check_pixels(pixels: Tensor) -> None:
@@ -163,67 +205,3 @@ def _range_hint(low: float, high: float) -> str:
     if -1 <= low < 0 and high <= 1:
         return "This looks like [-1, 1] data: use (pixels + 1) / 2."
     return "This looks normalised: undo it (pixels * std + mean) or clamp."
-
-
-def _tensor_of(data: Any) -> Tensor:
-    if isinstance(data, np.ndarray):
-        if data.dtype == object:
-            raise InputError("An array of objects holds images of mixed sizes; give one size, or resize first.")
-        return _channels_first(data) if data.ndim == 4 else tensor_of(data)
-    return _stacked(data)
-
-
-def _stacked(data: Any) -> Tensor:
-    """Stack a sequence of single images."""
-    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, Mapping):
-        raise InputError(
-            f"Cannot make images of {type(data).__name__}: give an array, a tensor, a Dataset or a list of images."
-        )
-    if len(data) == 0:
-        raise InputError("There are no images here: the set is empty.")
-    singles = [_single(data[i], i) for i in range(len(data))]
-    shapes = {tuple(s.shape) for s in singles}
-    if len(shapes) > 1:
-        listed = ", ".join("x".join(map(str, s)) for s in sorted(shapes)[:4])
-        raise InputError(f"Images differ in size ({listed}); give images of one size, or resize them first.")
-    return torch.stack(singles)
-
-
-def _single(item: Any, position: int) -> Tensor:
-    """Make one image C x H x W. PIL images have a defined range, so they alone are scaled."""
-    if isinstance(item, (tuple, list)) and len(item) > 0 and not np.isscalar(item[0]):
-        item = item[0]  # a Dataset's (image, label)
-    if hasattr(item, "getbands"):  # a PIL image, without importing PIL
-        return _channels_first(_read_picture(item, position).astype(np.float32) / 255)
-    single = _channels_first(item) if isinstance(item, np.ndarray) else item
-    if not isinstance(single, Tensor):
-        raise InputError(f"Item {position} is a {type(item).__name__}; expected a PIL image, an array or a tensor.")
-    if single.ndim != 3:
-        raise InputError(f"Image {position} has shape {tuple(item.shape)}; expected C x H x W.")
-    return single
-
-
-def _read_picture(image: Any, position: int) -> np.ndarray:
-    try:
-        return pil_values(image)
-    except InputError as error:
-        raise InputError(f"Image {position}: {error}") from None
-    except Exception as error:  # Pillow reads lazily: only here does it meet what a file really holds
-        raise InputError(f"Image {position} cannot be read: {error}.") from None
-
-
-def _channels_first(array: np.ndarray) -> Tensor:
-    """Make a tensor with trailing channels moved to the front (arrays and files mostly store them last)."""
-    if array.ndim == 2:  # one grey image
-        array = array[None]
-    if array.ndim >= 3 and array.shape[-1] in (1, 3) and array.shape[-3] not in (1, 3):
-        array = np.moveaxis(array, -1, -3)
-    return tensor_of(array)
-
-
-def tensor_of(array: np.ndarray) -> Tensor:
-    """Make a tensor that shares the array's memory if torch can: writable, contiguous, in this machine's byte order."""
-    if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:  # torch has no longer floats
-        raise InputError(f"Pixels must be numbers of at most 64 bits, got an array of {array.dtype}.")
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-    return torch.from_numpy(array if array.flags.writeable else array.copy())

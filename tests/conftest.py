@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -43,6 +44,13 @@ def outside_the_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with pytest.MonkeyPatch.context() as patch, chdir(tmp_path_factory.mktemp("outside")), read_only_repository():
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # for the processes that tests start
         yield
+
+
+@pytest.fixture
+def values() -> Callable[..., np.ndarray]:
+    """Random 8-bit values of a shape."""
+    rng = np.random.default_rng(3)
+    return lambda *shape: rng.integers(0, 256, shape, dtype=np.uint8)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ PACKAGE = Path(recollect.__file__).parent
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
 LEAVES |= {"counting", "hub", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
+LEAVES |= {"arrangement", "decoding", "image_files", "image_forms", "user_code"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints", "model_folders"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
@@ -39,9 +40,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "devices": {"counting", "errors"},
     "per_image": {"devices"},
     "seeding": {"devices"},
-    "images": {"errors", "pil_images"},
+    "images": {"arrangement", "errors", "image_forms"},
     "lazy_names": set(),
     "pil_images": {"errors"},
+    "decoding": {"errors", "limits", "pil_images"},
+    "image_files": {"decoding", "errors", "limits"},
+    "arrangement": {"errors"},
+    "image_forms": {"arrangement", "errors", "image_files", "pil_images"},
+    "user_code": {"errors"},
     "nearest": {"images"},
     "duplicates": {"errors", "images", "sources"},
     "palette": set(),
@@ -58,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "record_schema": {"errors"},
     "records": {"errors", "limits", "locks", "record_schema", "scoring", "version"},
     "record_lines": {"errors", "records"},
-    "degradation": {"devices", "errors", "images", "per_image", "pil_images", "registry", "seeding"},
+    "degradation": {"devices", "errors", "image_values", "images", "per_image", "pil_images", "registry", "seeding"},
     "recovery": {"counting", "degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
     "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
@@ -67,8 +73,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},
     "models": {"archives", "checkpoints", "counting", "devices", "diffusion", "errors", "hub", "images", "limits"}
-    | {"model_folders", "pickles", "registry"},
-    "sources": {"archives", "errors", "images", "lazy_names", "limits", "names", "pickles", "pil_images", "registry"},
+    | {"model_folders", "pickles", "registry", "user_code"},
+    "sources": {"archives", "arrangement", "decoding", "errors", "image_files", "image_forms", "images", "lazy_names"}
+    | {"limits", "names", "pickles", "pil_images", "records", "registry", "user_code"},
     "hub": {"errors"},
     "model_folders": {"archives", "devices", "errors", "records"},
     "checkpoints": {"archives", "devices", "errors", "networks", "records"},
@@ -76,7 +83,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "diffusion": {"archives", "checkpoints", "devices", "errors", "hub", "images", "interruption", "limits"}
     | {"locks", "model_folders", "names", "records", "scoring", "seeding"},
     "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
-    "canaries": {"duplicates", "errors", "images", "locks", "records", "sources"},
+    "canaries": {"decoding", "duplicates", "errors", "images", "locks", "records", "sources"},
     "report": {"counting", "errors", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "extraction", "report"},
     "callbacks": {"auditing", "degradation", "devices", "distributed", "errors", "images", "lazy_names", "methods"}

@@ -184,3 +184,19 @@ def test_a_copy_is_found_among_many_with_the_same_averages(rng: torch.Generator)
     found = find_duplicates(Images(textures), Images(textures[[7, 77]]))
     assert [(pair.second, pair.exact) for pair in found.across] == [("7", True), ("77", True)]
     assert not found.inside
+
+
+def test_signals_shifted_in_time_and_rows_that_nearly_repeat_are_found() -> None:
+    generator = torch.Generator().manual_seed(0)
+    signals = torch.rand(30, 2, 64, generator=generator)
+    control = torch.rand(5, 2, 64, generator=generator)
+    control[1], control[3] = signals[7].roll(3, 1), signals[9]
+    across = find_duplicates(Images(signals), Images(control)).across
+    assert [(pair.first, pair.second, bool(pair.moved)) for pair in across] == [("1", "7", True), ("3", "9", False)]
+    rows = torch.rand(2000, 12, generator=generator)
+    rows[1500] = (rows[20] + 0.01).clamp(max=1)
+    others = torch.rand(50, 12, generator=generator)
+    others[4], others[5] = rows[3], rows[8].flip(0)
+    found = find_duplicates(Images(rows), Images(others))
+    assert [(pair.first, pair.second) for pair in found.across] == [("4", "3")]
+    assert ("1500", "20") in [(pair.first, pair.second) for pair in found.inside]

@@ -100,6 +100,28 @@ def test_images_of_images_is_the_same() -> None:
     assert Images.of(images) is images
 
 
+# Signals and rows
+
+
+@pytest.mark.parametrize(("shape", "kind"), [((2, 16), "signals"), ((9,), "rows"), ((1, 4, 4), "images")])
+def test_items_of_any_shape_are_held(shape: tuple[int, ...], kind: str) -> None:
+    pixels = torch.rand(5, *shape)
+    images = Images(pixels)
+    assert (images.shape, images.kind, len(images)) == (shape, kind, 5)
+    assert torch.equal(images[[3, 1]].pixels, pixels[[3, 1]])
+    assert images.hash == hashlib.sha256(repr(tuple(pixels.shape)).encode() + pixels.numpy().tobytes()).hexdigest()
+
+
+def test_columns_have_names() -> None:
+    rows = Images(torch.rand(3, 2), columns=["age", "income"])
+    assert rows[1:].columns == ("age", "income")
+    for columns in (["age"], ["age", "age"]):
+        with pytest.raises(InputError, match="names of columns were given for values of shape"):
+            Images(torch.rand(3, 2), columns=columns)
+    with pytest.raises(InputError, match="names of columns"):
+        Images(some(), columns=["r", "g", "b"])
+
+
 # PIL images
 
 
@@ -261,8 +283,9 @@ BAD_TENSORS = [
     (with_value(-0.01), "found [-0.0099999998", "pixels.clamp(0, 1)"),
     (with_value(float("nan")), "must be finite: 1 are NaN or infinite", "the first in image 2"),
     (with_value(float("inf")), "must be finite", "the first in image 2"),
-    (some()[0], "need four dimensions, N x C x H x W; got shape (3, 8, 8)", "pixels[None]"),
-    (some()[None], "need four dimensions", "got shape (1, 4, 3, 8, 8)"),
+    (some()[0], "Shape (3, 8, 8) looks like one image", "pixels[None]"),
+    (some()[None], "Shape (1, 4, 3, 8, 8) holds no images", "N x C x L (signals) or N x d (rows)"),
+    (some()[:, 0, 0, 0], "Shape (4,) holds no images", "expected N x C x H x W"),
     (torch.zeros(0, 3, 8, 8), "There are no images here", "shape (0, 3, 8, 8) is empty"),
     (torch.zeros(2, 3, 0, 8), "There are no images here", "is empty"),
     (
@@ -271,7 +294,6 @@ BAD_TENSORS = [
         "look channels-last: use pixels.permute(0, 3, 1, 2)",
     ),
     (torch.zeros(2, 4, 8, 8), "Expected 1 or 3 channels, found 4", "in shape (2, 4, 8, 8)"),
-    (bytes_of(), "must be floating point in [0, 1], got torch.uint8", "looks like 0-255 data: divide by 255"),
     (bytes_of().long(), "got torch.int64", "looks like 0-255 data: divide by 255"),
     (some() > 0.5, "must be floating point in [0, 1], got torch.bool", ""),
 ]
@@ -291,10 +313,10 @@ BAD_DATA = [
     (np.array([np.zeros((2, 2)), np.zeros((3, 3))], dtype=object), "holds images of mixed sizes"),
     ([], "There are no images here: the set is empty."),
     (np.zeros((0, 8, 8, 3)), "There are no images here"),
-    (np.zeros((8, 8, 3)), "need four dimensions, N x C x H x W; got shape (8, 8, 3)"),
-    (np.zeros((8, 8)), "need four dimensions, N x C x H x W; got shape (8, 8)"),
-    (bytes_of().numpy(), "got torch.uint8; this looks like 0-255 data"),
-    ([bytes_of()[0].numpy()], "got torch.uint8; this looks like 0-255 data"),
+    (np.zeros((8, 8, 3)), "Shape (8, 8, 3) looks like one image; for one image use pixels[None]"),
+    (np.zeros(8), "An array of shape (8,) does not hold images; expected N x C x H x W"),
+    (bytes_of() % 2, "This set holds 8-bit values of only 0 and 1"),
+    ([(bytes_of() % 2)[0].numpy()], "This set holds 8-bit values of only 0 and 1"),
     (np.full((2, 1, 4, 4), "a"), "Pixels must be numbers of at most 64 bits, got an array of <U1"),
     (np.full((2, 1, 4, 4), 0.5, np.longdouble), "numbers of at most 64 bits"),
     (np.full((2, 1, 4, 4), 200, np.uint16), "got torch.uint16; this looks like 0-255 data"),
@@ -306,10 +328,12 @@ BAD_DATA = [
     ([Image.new("La", (8, 8))], "Image 0: An image is partly transparent"),
     (np.full((2, 1, 4, 4), np.nan), "must be finite: 32 are NaN or infinite, the first in image 0"),
     ([some()[0], some()], "Image 1 has shape (4, 3, 8, 8); expected C x H x W"),
-    ([{"image": 1}], "Item 0 is a dict; expected a PIL image, an array or a tensor"),
-    ({"a": some()}, "Cannot make images of dict"),
+    ([{"image": 1}], "Item 0 is a dict with the keys image; call the image 'image'"),
+    ([{"a": some()[0], "b": some()[0]}], "Item 0 is a dict with the keys a, b; call the image 'image'"),
+    (["no/such/file.png"], "1 of 1 files cannot be used. no/such/file.png cannot be read as an image"),
+    ({"train": some()}, "Cannot make images of dict: choose one of its parts: train."),
     (iter(some()), "Cannot make images of"),
-    (None, "Cannot make images of NoneType: give an array, a tensor, a Dataset or a list of images."),
+    (None, "Cannot make images of NoneType: give an array, a tensor, a Dataset, a DataLoader"),
     ("cifar10", "Expected images, got the text 'cifar10'"),
 ]
 
@@ -318,6 +342,12 @@ BAD_DATA = [
 def test_bad_data(data: object, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         Images.of(data)
+
+
+def test_bytes_are_divided_at_one_door_alone() -> None:
+    with pytest.raises(InputError, match=r"got torch.uint8; this looks like 0-255 data: divide by 255"):
+        Images(bytes_of())
+    assert Images.of(bytes_of()).hash == Images.from_uint8(bytes_of()).hash
 
 
 def test_pixels_must_be_a_tensor() -> None:

@@ -64,7 +64,7 @@ def _around(f: Any, image: torch.Tensor) -> Row:
     x = image.to(device_of(f))
     error = float(fixed_point_error(f, x))
     try:
-        radius = spectral_radius(f, x)
+        radius = spectral_radius(f, x, is_batch=True)
     except InputError:
         raise
     except Exception as problem:  # a foreign model may have no derivatives, or refuse torch.func in its own way

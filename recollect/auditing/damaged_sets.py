@@ -12,7 +12,7 @@ import numpy as np
 from recollect.degradation import Degradation, Erasure, Filled, degradation, fill_erased
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.sources import load
+from recollect.sources import control_of, load
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,9 @@ class DamagedSet:
 
 
 def load_sets(train: Any, control: Any) -> dict[str, Images]:
-    """Load training and, where given, control images; both must have the same size."""
+    """Load training and, where given or named by `train` too, control images; both must have the same size."""
+    if control is None and isinstance(train, (str, Path)):
+        control = control_of(train)
     sets = {"train": _images(train, "train")}
     if control is not None:
         sets["control"] = _images(control, "control")
@@ -77,9 +79,9 @@ def leave_out(damaged: Sequence[DamagedSet], set_name: str, ids: Sequence[str]) 
 def _under_mask(
     set_name: str, images: Images, name: str, mask: Any, fills: Sequence[str], seed: int
 ) -> Iterator[DamagedSet]:
-    truth = degradation(mask, images.shape, count=len(images), seed=seed)
+    truth = degradation(mask, images.shape, count=len(images), seed=seed, columns=images.columns)
     try:
-        truth.expand(images[:1].pixels.expand(len(images), -1, -1, -1))
+        truth.expand(images[:1].pixels.expand(len(images), *images.shape))
     except InputError as error:
         raise InputError(f"Mask {name!r} does not fit the {set_name} images: {error}") from None
     if not isinstance(truth, Erasure):

@@ -51,7 +51,7 @@ def _model(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
 
 def _set_facts(name: str, images: Images, inputs: Inputs) -> dict[str, Any]:
     """Describe the images that are scored, with the copies of training images: left out of control, kept in train."""
-    facts: dict[str, Any] = {"name": images.name, "images": len(images), "hash": images.hash}
+    facts: dict[str, Any] = {"name": images.name, "kind": images.kind, "images": len(images), "hash": images.hash}
     if name == "train":
         scored = set(images.ids)
         facts["repeated"] = [pair.first for pair in inputs.duplicates.inside if pair.first in scored]

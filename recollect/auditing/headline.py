@@ -79,14 +79,15 @@ def find(statistics: Statistics, threshold: Threshold) -> Finding:
     )  # fmt: skip
 
 
-def headline(finding: Finding, *, sees_model: bool = True, subject: str = "") -> str:
+def headline(finding: Finding, *, sees_model: bool = True, subject: str = "", kind: str = "images") -> str:
     """Say how many training images the model reproduces, and how many of the images that it never saw.
 
-    `sees_model` and `subject` are what the method says of itself where no attack was run.
+    `sees_model` and `subject` are what the method says of itself where no attack was run. `kind` is what is called
+    images here: these, signals or rows.
     """
     by_eye = " approximately" if finding.train.count else ", even approximately"
     roughly = "" if finding.threshold == EXACT else by_eye
-    what = f"{_of(finding.train)} training images{roughly} (95% interval {percent_range(finding.train)})"
+    what = f"{_of(finding.train)} training {kind}{roughly} (95% interval {percent_range(finding.train)})"
     who = subject[:1].upper() + subject[1:]
     recovered = f"This model reproduces {what}."
     if not sees_model:
@@ -94,16 +95,16 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "") ->
     elif subject:
         recovered = f"{who} recovers {what} from this model."
     if finding.control is None:
-        return f"{recovered} No unseen images were given to compare with."
-    unseen = f"Of {counted(finding.control.total, 'image')} it never saw: {finding.control.count}."
-    return " ".join([recovered, unseen, *_returned_sentence(finding.returned["control"])])
+        return f"{recovered} No unseen {kind} were given to compare with."
+    unseen = f"Of {counted(finding.control.total, kind.removesuffix('s'))} it never saw: {finding.control.count}."
+    return " ".join([recovered, unseen, *_returned_sentence(finding.returned["control"], kind)])
 
 
-def _returned_sentence(returned: Returned) -> Iterator[str]:
+def _returned_sentence(returned: Returned, kind: str) -> Iterator[str]:
     """Say how many training images came out of images that have nothing to do with them."""
     if returned.different:
-        given = counted(returned.images, "damaged image")
-        yield f"Given {given} it never saw, the model showed {returned.different} of its training images instead."
+        given = counted(returned.images, f"damaged {kind.removesuffix('s')}")
+        yield f"Given {given} it never saw, the model showed {returned.different} of its training {kind} instead."
 
 
 def attribution(

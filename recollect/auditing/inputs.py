@@ -22,6 +22,7 @@ from recollect.diffusion import DenoiserAt
 from recollect.duplicates import Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.methods import Method
 from recollect.models import Probe, open_model, probe_model, source_hash, stated_parts
 
 
@@ -136,7 +137,9 @@ def _check_methods(methods: Mapping[str, Any], model: Any, images: Images) -> No
         for name in names_with(methods, "only_diffusion"):
             raise InputError(f"{name} is for diffusion models, and this model is none; leave {name} out.")
     for method in methods.values():
-        if not unbuilt(method) and hasattr(method, "check_shape"):
+        if not unbuilt(method) and isinstance(method, Method):
+            method.check_kind(images.shape)
+        if not unbuilt(method) and images.kind == "images" and hasattr(method, "check_shape"):
             method.check_shape(*images.shape)
 
 
@@ -144,8 +147,17 @@ def find_copies(sets: Mapping[str, Images]) -> Duplicates:
     """Look for images that occur twice; a control set that holds only copies of training images is refused."""
     duplicates = find_duplicates(sets["train"], sets.get("control"))
     if "control" in sets and len(duplicates.across) == len(sets["control"]):
-        raise InputError(
-            f"Every control image is also a training image ({sets['control'].name}); control images are ones that the "
-            "model never saw, for example the same source with part=control."
-        )
+        raise InputError(_only_copies(sets["control"], duplicates))
     return duplicates
+
+
+def _only_copies(control: Images, duplicates: Duplicates) -> str:
+    if control.kind == "images" or any(pair.exact for pair in duplicates.across):
+        return (
+            f"Every control image is also a training image ({control.name}); control images are ones that the model "
+            "never saw, for example the same source with part=control."
+        )
+    return (
+        f"All {control.kind} of {control.name} are within an MSE of {duplicates.near:g} of training {control.kind}, so "
+        "recovery could not be told from likeness; state a narrower range of values, and add clip=1."
+    )

@@ -56,7 +56,7 @@ def judge(
     return Judgement(
         main_method=statistics.main_method,
         counted=statistics.counted,
-        headline=_headline(finding, inputs.methods[statistics.main_method]),
+        headline=_headline(finding, inputs.methods[statistics.main_method], inputs.sets["train"].kind),
         finding=finding,
         canaries=_canaries(inputs, statistics, threshold),
         verdict=_verdict(gate, inputs, facts, statistics) if gate else None,
@@ -66,10 +66,9 @@ def judge(
     )
 
 
-def _headline(finding: Finding, method: Any) -> str:
-    return headline(
-        finding, sees_model=class_value(method, "sees_model"), subject=class_value(method, "headline_subject")
-    )
+def _headline(finding: Finding, method: Any, kind: str) -> str:
+    sees_model, subject = (class_value(method, name) for name in ("sees_model", "headline_subject"))
+    return headline(finding, sees_model=sees_model, subject=subject, kind=kind)
 
 
 def headline_threshold(inputs: Inputs, records: list[Record], train_loss: float) -> Threshold:

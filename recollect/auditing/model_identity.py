@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.precision import apply_checked, device_of, evaluation_mode
+from recollect.image_values import place_dimensions
 from recollect.images import Images
 from recollect.models import Adapted
 from recollect.networks import Network
@@ -92,7 +93,7 @@ def output_sums(f: Any, images: Images) -> tuple[tuple[float, ...], ...]:
 def probe_images(images: Images) -> Tensor:
     """Make the images that a model is tried on: every perfect fit returns its training images, so damage them too."""
     few = images[:IMAGES].pixels
-    damaged = few.flip(2).where(few > few.mean(), 0.0)
+    damaged = few.flip(place_dimensions(few)[0]).where(few > few.mean(), 0.0)
     noise = torch.rand(IMAGES, *images.shape, generator=_generator())
     return torch.cat([few, few * 0.5, damaged, noise])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.auditing.checks import Check
 from recollect.auditing.headline import percent_range
-from recollect.auditing.statistics import OVERALL, Statistics, cost_rows
+from recollect.auditing.statistics import OVERALL, cost_rows
 from recollect.auditing.thresholds import NAMED, Threshold
 from recollect.counting import counted
 from recollect.records import ANY_MASK, SET_LABELS
@@ -125,7 +125,7 @@ def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
     finding, threshold = audit.finding, audit.finding.threshold
     masks = f"any of {finding.masks} masks" if finding.masks > 1 else "one mask"
     yield f"Recovered under {masks} ({threshold}), with 95% intervals"
-    table = _table("method", audit.sets)
+    table = _table("method", audit.sets, kind=audit.kind)
     if len(finding.methods) > 1:
         both = [rate for rate in (finding.train, finding.control) if rate]
         table.add_row("any attack", *map(_counted, both), style="bold")
@@ -158,16 +158,16 @@ def _evaluations(cost: Mapping[str, Any]) -> str:
     return total if each is None else f"{total}, {each:,.0f} for each image"
 
 
-def _by_mask(statistics: Statistics, threshold: Threshold) -> Iterator[RenderableType]:
+def _by_mask(audit: Audit, threshold: Threshold) -> Iterator[RenderableType]:
     """List the rates of the strongest attack for each mask, with the excess over unseen images."""
-    method, masks = statistics.main_method, statistics.masks
+    method, masks = audit.main_method, audit.masks
     rows = [*masks, *OVERALL] if len(masks) > 1 else masks
-    more = ["excess"] if statistics.has_control else []
+    more = ["excess"] if audit.has_control else []
     yield f"{method}, {threshold}, in percent with 95% intervals"
-    table = _table("mask", statistics.sets, more)
+    table = _table("mask", audit.sets, more, kind=audit.kind)
     for mask in rows:
-        numbers = [_percent(statistics.rate(s, mask, method, threshold.mse)) for s in statistics.sets]
-        excess = statistics.excess(method, threshold.mse, mask)
+        numbers = [_percent(audit.rate(s, mask, method, threshold.mse)) for s in audit.sets]
+        excess = audit.excess(method, threshold.mse, mask)
         if excess:
             numbers.append(_signed(excess))
         table.add_row(mask, *numbers)
@@ -175,13 +175,13 @@ def _by_mask(statistics: Statistics, threshold: Threshold) -> Iterator[Renderabl
     yield ""
 
 
-def _table(first: str, sets: Sequence[str], more: Sequence[str] = ()) -> Table:
+def _table(first: str, sets: Sequence[str], more: Sequence[str] = (), kind: str = "images") -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column(first, overflow="fold")
-    for name in [*(f"{SET_LABELS[name]} images" for name in sets), *more]:
+    for name in [*(f"{SET_LABELS[name]} {kind}" for name in sets), *more]:
         table.add_column(name, no_wrap=True)
     return table
 

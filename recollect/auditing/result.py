@@ -95,6 +95,11 @@ class Audit(Statistics):
         )
 
     @property
+    def kind(self) -> str:
+        """What was audited: images, signals or rows."""
+        return str(self.facts["train"].get("kind", "images"))
+
+    @property
     def membership_sentence(self) -> str | None:
         """How well the error tells training from unseen images, in words."""
         return membership_sentence(self)

@@ -217,7 +217,7 @@ def damaged_copies(
     """Damage the images as the audit does: under each mask, erased pixels hold each fill in turn."""
     observations = []
     for name in masks:
-        truth = degradation(name, images.shape, count=len(images), seed=seed)
+        truth = degradation(name, images.shape, count=len(images), seed=seed, columns=images.columns)
         truths = [fill_erased(truth, images, fill, seed) for fill in fills] if isinstance(truth, Erasure) else [truth]
         observations += [observe(images, one, noise_std=noise_std, seed=seed) for one in truths]
     return observations

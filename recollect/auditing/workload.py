@@ -87,8 +87,9 @@ def workload_sentence(inputs: Inputs, work: Workload, chunk: int | None = None) 
     """Say before it starts how much work an audit is."""
     tried, masks = len(attacks(inputs.methods)), len({damaged.mask for damaged in inputs.damaged_sets})
     kinds = {"attack": tried, "reference": len(inputs.methods) - tried}
+    noun = inputs.sets["train"].kind.removesuffix("s")
     methods = " and ".join(counted(count, kind) for kind, count in kinds.items() if count)
-    images = counted_kinds({SET_LABELS[name]: len(images) for name, images in inputs.scored.items()}, "image")
+    images = counted_kinds({SET_LABELS[name]: len(images) for name, images in inputs.scored.items()}, noun)
     return (
         f"{methods} under {counted(masks, 'mask')}, on {images}: up to "
         f"{_duration(estimate_seconds(inputs, work, chunk))}, often much less."

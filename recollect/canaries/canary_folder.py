@@ -12,11 +12,11 @@ import torch
 
 from recollect.canaries.canary_set import CanarySet, canary_names, copy_name, hashes, known_names
 from recollect.canaries.design import Design
+from recollect.decoding import decode
 from recollect.errors import InputError, check_seed, is_whole
 from recollect.images import Images
 from recollect.locks import LOCK, lock_folder
 from recollect.records import atomically, read_sealed, write_sealed
-from recollect.sources.decoding import decode
 
 FORMAT = "recollect-canaries-1"
 LIST = "canaries.json"

@@ -32,13 +32,13 @@ def draw_collages(like: Images, count: int, generator: np.random.Generator) -> I
 def _check(like: Images) -> None:
     if len(like) < FEWEST:
         raise InputError(f"Canaries are made of at least {FEWEST} images; {like.name} has {len(like)}.")
-    if min(like.shape[1:]) < 2:
+    if min(like.image_shape[1:]) < 2:
         raise InputError(f"Canaries are made of quarters of images, and those of {like.name} are one pixel thin.")
 
 
 def _collage(like: Images, generator: np.random.Generator) -> Tensor:
     """Cut four images at one place near the centre, and take a quarter of each."""
-    height, width = like.shape[1:]
+    _, height, width = like.image_shape
     row, column = (int(generator.integers(max(1, size // 4), size - size // 4)) for size in (height, width))
     four = like[generator.choice(len(like), 4, replace=False).tolist()].pixels
     result = (four[0] * 255).round().byte()

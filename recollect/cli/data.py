@@ -79,11 +79,10 @@ def fetch_sets(
 def show(spec: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")]) -> None:
     """Load a set of images and print how many it has, their size, the first ids and the content hash."""
     images = _load(spec)
-    channels, height, width = images.shape
     first = [*images.ids[:4]]
     if len(images) > 4:
         first.append("...")
-    echo(f"{images.name}\n{counted(len(images), 'image')} of {width}x{height}, {counted(channels, 'channel')}")
+    echo(f"{images.name}\n{described(images)}")
     echo(f"ids     {', '.join(first)}")
     echo(f"sha256  {images.hash}")
 
@@ -94,7 +93,12 @@ def split_set(
     control: Annotated[
         str | None, typer.Argument(help="The control set. Default: TRAIN with part=control.", metavar="CONTROL")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the record (ids and content hashes) to this file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the record (ids and content hashes) to this .json file, which recollect audit --train takes."
+        ),
+    ] = None,
 ) -> None:
     """Make a train and a control set, look for duplicates, and write a record that reproduces both."""
     from rich.progress import MofNCompleteColumn
@@ -114,6 +118,16 @@ def split_set(
     if out is not None:
         _write(out, {**made.record(), "duplicates": duplicates.record()})
         echo(f"Record written to {out}")
+
+
+def described(images: Images) -> str:
+    """Say how many images, signals or rows a set holds and of which size."""
+    items = counted(len(images), images.kind.removesuffix("s"))
+    if images.kind == "rows":
+        return f"{items} of {counted(images.shape[0], 'column')}"
+    channels, *sides = images.shape
+    size = "x".join(map(str, reversed(sides))) if images.kind == "images" else counted(sides[0], "value")
+    return f"{items} of {size}, {counted(channels, 'channel')}"
 
 
 def _load(spec: str) -> Images:

@@ -77,7 +77,7 @@ def train(
     for other in exclude or ():
         before, images = len(images), without(images, load(other))
         echo(f"{before - len(images)} of {before} images left out: they are in {other}")
-    recipe = DenoiserRecipe.for_size(max(images.shape[1:]), choose_device(device), **given)
+    recipe = DenoiserRecipe.for_size(max(images.image_shape[1:]), choose_device(device), **given)
     if max_seconds is None and max_steps is None:
         max_seconds = 600.0
     train_denoiser(

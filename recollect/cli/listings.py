@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from recollect.errors import InputError
 
-SOURCE = "A set of images: SOURCE[:PATH][?count=N&per-class=N&seed=N&size=N&part=train|control]."
+SOURCE = "A set of images: SOURCE[:PATH][?count=N&per-class=N&seed=N&size=N&resize=N&grey=1&part=train|control]."
 
 
 def methods() -> str:
@@ -27,6 +27,7 @@ def degradations() -> str:
     masks = {
         ", ".join(PAPER_MASKS): "masks; all stands for these six",
         "random:30%": "this share of the pixels; random-each:30% draws for each image",
+        "columns:age+3-5": "columns of rows or channels of signals, by name or number from 0",
         "FILE.png": "a black-and-white image; black pixels are erased",
     }
     return _items(masks | {damage.example: damage.summary for damage in DEGRADATIONS.values()})

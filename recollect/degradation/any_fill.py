@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
 from recollect.degradation.erasure import Erasure, half_kept
+from recollect.image_values import first_channel, per_image, pixel_means
 
 ROUNDING = 1e-10  # squared error below which two values are called equal
 EXPLAINED = 1e-4  # squared error below which an estimate explains a pixel
@@ -27,15 +28,15 @@ class AnyFill(Erasure):
     most MOST_CHANGES times, so repeated refits settle.
     """
 
-    changes: Tensor  # N x 1 x H x W: how often each pixel has changed
+    changes: Tensor  # how often each pixel has changed: N x 1 x H x W, or one for each value of signals and rows
 
     @classmethod
     def keeping(cls, pixels: Tensor, y: Tensor) -> AnyFill:
-        """Keep these pixels (N x 1 x H x W) in all channels of y; none has changed yet."""
+        """Keep these pixels in all channels of y; none has changed yet."""
         return cls(pixels.expand_as(y), torch.zeros_like(pixels, dtype=torch.uint8))
 
     def refit(self, x: Tensor, y: Tensor) -> Self:
-        before = self.keep[:, :1]
+        before = first_channel(self.keep)
         changed = (near_pixels(x, y) != before) & (self.changes < MOST_CHANGES)
         return replace(self, keep=(before ^ changed).expand_as(y), changes=self.changes + changed)
 
@@ -57,10 +58,10 @@ def near_pixels(x: Tensor, y: Tensor) -> Tensor:
 
 
 def evidently_erased(errors: Tensor, y: Tensor) -> Tensor:
-    """Say which pixels have a common colour of y, in images where every other pixel is explained: N x 1 x H x W."""
+    """Say which pixels have a common colour of y, in images where every other pixel is explained."""
     common = of_common_colour(y)
-    explained = (common | (errors < EXPLAINED)).flatten(1).all(1).view(-1, 1, 1, 1)
-    return common & explained & _any_pixel(~common)
+    explained = (common | (errors < EXPLAINED)).flatten(1).all(1)
+    return common & per_image(explained, common) & _any_pixel(~common)
 
 
 def certain_ones_kept(x: Tensor, y: Tensor) -> Erasure:
@@ -69,14 +70,14 @@ def certain_ones_kept(x: Tensor, y: Tensor) -> Erasure:
     A pixel that is kept by mistake then costs little when its value is pasted: no more than the errors of x itself.
     """
     errors, near = pixel_errors(x, y), near_pixels(x, y)
-    typical = torch.where(near, errors, torch.nan).flatten(1).nanmedian(1).values.view(-1, 1, 1, 1)
+    typical = per_image(torch.where(near, errors, torch.nan).flatten(1).nanmedian(1).values, errors)
     certain = _any_pixel(evidently_erased(errors, y)) | (errors <= SPREAD * typical + ROUNDING)
     return Erasure((near & certain).expand_as(y))
 
 
 def pixel_errors(x: Tensor, y: Tensor) -> Tensor:
-    """Return the squared error of each pixel, the mean over its channels: N x 1 x H x W."""
-    return (x - y).square().mean(1, keepdim=True)
+    """Return the squared error of each pixel, the mean over its channels."""
+    return pixel_means((x - y).square())
 
 
 def between_two_kinds(values: Tensor) -> Tensor:
@@ -95,32 +96,34 @@ def odd_ones_kept(y: Tensor) -> AnyFill:
     """Start by taking pixels of common colours of y for erased, and stay with that; else, half of all pixels."""
     common = of_common_colour(y)
     evident = _any_pixel(common)
-    start = AnyFill.keeping(torch.where(evident, ~common, half_kept(y).keep[:, :1]), y)
+    start = AnyFill.keeping(torch.where(evident, ~common, first_channel(half_kept(y).keep)), y)
     return replace(start, changes=start.changes + MOST_CHANGES * evident)
 
 
 def smooth_ones_kept(y: Tensor) -> AnyFill:
     """Start by taking rough areas for erased: noise differs from its neighbours more than a picture does."""
-    around = pad(y, (1, 1, 1, 1), mode="replicate")
+    pictures = y if y.ndim == 4 else y.reshape(-1, 1, 1, y.shape[-1])  # a signal is a picture of one row
+    around = pad(pictures, (1, 1, 1, 1), mode="replicate")
     above, below = around[:, :, :-2, 1:-1], around[:, :, 2:, 1:-1]
     left, right = around[:, :, 1:-1, :-2], around[:, :, 1:-1, 2:]
-    rough = pixel_errors((above + below + left + right) / 4, y)
+    rough = pixel_errors((above + below + left + right) / 4, pictures)
     rough = avg_pool2d(pad(rough, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
-    return AnyFill.keeping(_lower_kind(rough + FLAT), y)
+    return AnyFill.keeping(_lower_kind(rough.view_as(first_channel(y)) + FLAT), y)
 
 
 def of_common_colour(y: Tensor) -> Tensor:
-    """Say which pixels have a colour that is common in their image: N x 1 x H x W."""
-    bits = y.float().flatten(2).view(torch.int32).long()
-    colours = torch.stack([bits[:, c] * weight for c, weight in enumerate(_channel_multipliers(y.shape[1]))]).sum(0)
+    """Say which pixels have a colour that is common in their image."""
+    pixels = first_channel(y)
+    bits = y.float().reshape(len(y), -1, pixels[0].numel()).view(torch.int32).long()  # N x channels x pixels
+    colours = torch.stack([bits[:, c] * weight for c, weight in enumerate(_channel_multipliers(bits.shape[1]))]).sum(0)
     ordered = colours.sort(1).values
     counts = torch.searchsorted(ordered, colours, right=True) - torch.searchsorted(ordered, colours)
-    return (counts > COMMON * colours.shape[1]).view_as(y[:, :1])
+    return (counts > max(1, COMMON * colours.shape[1])).view_as(pixels)
 
 
 def _any_pixel(pixels: Tensor) -> Tensor:
-    """Say of which images any pixel is meant: N x 1 x 1 x 1."""
-    return pixels.flatten(1).any(1).view(-1, 1, 1, 1)
+    """Say of which images any pixel is meant, shaped to meet pixels."""
+    return per_image(pixels.flatten(1).any(1), pixels)
 
 
 def _lower_kind(values: Tensor) -> Tensor:

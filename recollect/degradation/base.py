@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Self
@@ -14,7 +14,7 @@ from torch import Tensor
 from recollect.errors import InputError
 from recollect.per_image import PerImage
 
-Shape = tuple[int, int, int]  # channels, height, width
+Shape = tuple[int, ...]  # channels, height, width; of signals channels, length; of rows the number of columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,12 @@ class Degradation(PerImage):
 
 
 Start = Callable[[Tensor], Degradation]  # makes a blind method's first estimate from y
+
+
+def check_images(name: str, shape: Sequence[int]) -> None:
+    """Refuse damage that only images can have; `shape` is that of one image."""
+    if len(shape) != 3:
+        raise InputError(f"{name} is damage to images, C x H x W; these have the shape {'x'.join(map(str, shape))}.")
 
 
 def read_number(text: str, example: str) -> float:

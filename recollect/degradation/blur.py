@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.fft import fft2, fftfreq, ifft2
 
-from recollect.degradation.base import Degradation, Shape, read_number
+from recollect.degradation.base import Degradation, Shape, check_images, read_number
 from recollect.errors import InputError
 
 GRID = 64  # widths that a refit compares before it searches between two of them
@@ -30,7 +30,8 @@ class Blur(Degradation):
     order: ClassVar[int] = 10
 
     @classmethod
-    def parse(cls, value: str, shape: Shape) -> Blur:  # noqa: ARG003  (any image can be blurred)
+    def parse(cls, value: str, shape: Shape) -> Blur:
+        check_images(cls.name, shape)
         return cls(torch.tensor([read_number(value, cls.example)]))
 
     def __post_init__(self) -> None:
@@ -61,6 +62,10 @@ class Blur(Degradation):
             rising = (square * damping * (shared - power * damping)).sum(1) > 0
             low, high = torch.where(rising, low, middle), torch.where(rising, middle, high)
         return replace(self, width=((low + high) / 2 / FINEST).round().mul(FINEST).to(self.width))
+
+    def expand(self, images: Tensor) -> Self:
+        check_images(self.name, images.shape[1:])
+        return super().expand(images)
 
     @classmethod
     def first_guess(cls, y: Tensor) -> Blur:

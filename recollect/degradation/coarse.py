@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate
 
-from recollect.degradation.base import Degradation, Shape, read_whole_number
+from recollect.degradation.base import Degradation, Shape, check_images, read_whole_number
 from recollect.errors import InputError
 
 
@@ -26,7 +26,8 @@ class Coarse(Degradation):
     order: ClassVar[int] = 20
 
     @classmethod
-    def parse(cls, value: str, shape: Shape) -> Coarse:  # noqa: ARG003  (expand checks that the factor divides them)
+    def parse(cls, value: str, shape: Shape) -> Coarse:
+        check_images(cls.name, shape)
         return cls(torch.tensor([read_whole_number(value, cls.example)]))
 
     def __post_init__(self) -> None:
@@ -53,6 +54,7 @@ class Coarse(Degradation):
 
     def expand(self, images: Tensor) -> Self:
         """Return one factor for each image, each dividing its sides."""
+        check_images(self.name, images.shape[1:])
         impossible = sorted(set(self.factor.tolist()) - set(factors_for(images)))
         if impossible:
             size, possible = "x".join(map(str, images.shape[2:])), ", ".join(map(str, factors_for(images)))

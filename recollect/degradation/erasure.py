@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -12,17 +13,23 @@ from torch import Tensor
 from recollect.degradation.base import Degradation
 from recollect.devices.transfers import to_device
 from recollect.errors import InputError
+from recollect.image_values import pixel_means
 from recollect.seeding import own_bytes
+
+DIMENSIONS = (2, 3, 4)  # of rows, signals and images
 
 
 @dataclass(frozen=True, eq=False)
 class Erasure(Degradation):
-    """Values where `keep` is False are set to zero. `keep` is boolean, N or 1 x C or 1 x H x W."""
+    """Values where `keep` is False are set to zero. `keep` is boolean, N or 1 x C or 1 x H x W.
+
+    For signals it is N or 1 x C or 1 x L, for rows N or 1 x d.
+    """
 
     keep: Tensor
 
     def __post_init__(self) -> None:
-        if not isinstance(self.keep, Tensor) or self.keep.dtype != torch.bool or self.keep.ndim != 4:
+        if not isinstance(self.keep, Tensor) or self.keep.dtype != torch.bool or self.keep.ndim not in DIMENSIONS:
             tensor = isinstance(self.keep, Tensor)
             given = f"{self.keep.dtype} of shape {tuple(self.keep.shape)}" if tensor else type(self.keep).__name__
             raise InputError(f"An erasure needs a boolean N x C x H x W tensor (True: kept), got {given}.")
@@ -44,20 +51,27 @@ class Erasure(Degradation):
 
     def plausible_refit(self, x: Tensor, y: Tensor) -> Erasure:
         """Refit where a pixel is erased in all channels or in none."""
-        kept, erased = ((x - y).square().sum(1, keepdim=True), y.square().sum(1, keepdim=True))
+        kept, erased = pixel_means((x - y).square()), pixel_means(y.square())
         return replace(self, keep=(kept <= erased).expand_as(y))
 
     def expand(self, images: Tensor) -> Self:
         """Return one mask for each image, with all of its channels."""
-        c, h, w = images.shape[1:]
-        if self.keep.shape[1] not in (1, c) or self.keep.shape[2:] != (h, w):
-            size = "x".join(map(str, self.keep.shape[1:]))
-            raise InputError(f"The mask is {size}; the images are {c}x{h}x{w} (C x H x W).")
+        shape = images.shape[1:]
+        if not fits(self.keep.shape[1:], shape):
+            size, own = ("x".join(map(str, one)) for one in (self.keep.shape[1:], shape))
+            raise InputError(f"The mask is {size}; the images are {own} (C x H x W).")
         each = super().expand(images)
-        return replace(each, keep=each.keep.expand(-1, c, -1, -1))
+        return replace(each, keep=each.keep.expand(-1, *shape))
 
     def __str__(self) -> str:
         return f"{1 - float(self.keep.float().mean()):.1%} erased"
+
+
+def fits(mask: Sequence[int], shape: Sequence[int]) -> bool:
+    """Return whether a mask of a shape covers images of a shape, with one channel for all or one for each."""
+    if len(mask) != len(shape) or len(shape) == 1:
+        return tuple(mask) == tuple(shape)
+    return mask[0] in (1, shape[0]) and tuple(mask[1:]) == tuple(shape[1:])
 
 
 def all_erased(y: Tensor) -> Erasure:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError
+from recollect.image_values import place_dimensions
 from recollect.images import Images
 from recollect.registry import by_name
 from recollect.seeding import own_draws
@@ -19,13 +20,16 @@ from recollect.seeding import own_draws
 
 @dataclass(frozen=True, eq=False)
 class Filled(Erasure):
-    """Values where `keep` is False are set to those of `fill`: N x C x H x W, or N x C x 1 x 1 for one colour."""
+    """Values where `keep` is False are set to those of `fill`: N x C x H x W, or N x C x 1 x 1 for one colour.
+
+    For a signal or a row one value stands for a colour.
+    """
 
     fill: Tensor
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.fill.ndim != 4 or len(self.fill) != len(self.keep):
+        if self.fill.ndim != self.keep.ndim or len(self.fill) != len(self.keep):
             raise InputError(f"{len(self.keep)} masks need as many fills, got shape {tuple(self.fill.shape)}.")
 
     def apply(self, x: Tensor) -> Tensor:
@@ -46,11 +50,12 @@ class Fill:
 
 
 def _black(x: Tensor, _seed: int) -> Tensor:
-    return torch.zeros_like(x[:, :, :1, :1])
+    return torch.zeros_like(x[:1]).expand_as(x)
 
 
 def _one_colour(x: Tensor, seed: int) -> Tensor:
-    return _drawn((x.shape[1], 1, 1), x, seed)
+    channels = x.shape[1] if x.ndim == 4 else 1
+    return _drawn((channels, *[1] * (x.ndim - 2)), x, seed)
 
 
 def _noise(x: Tensor, seed: int) -> Tensor:
@@ -59,7 +64,7 @@ def _noise(x: Tensor, seed: int) -> Tensor:
 
 def _next_image(x: Tensor, _seed: int) -> Tensor:
     """Return the next image of the set, turned by 180 degrees so that it is no image of the set itself."""
-    return x.roll(-1, 0).flip(2, 3)
+    return x.roll(-1, 0).flip(place_dimensions(x))
 
 
 def _drawn(shape: tuple[int, ...], x: Tensor, seed: int) -> Tensor:

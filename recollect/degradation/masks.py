@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,17 @@ import numpy as np
 import torch
 
 from recollect.degradation.base import Shape
-from recollect.degradation.erasure import Erasure
+from recollect.degradation.erasure import Erasure, fits
 from recollect.errors import InputError, check_seed, is_number, is_whole, read_share
 from recollect.pil_images import pil_values
 from recollect.registry import by_name
 
 _FILES = (".png", ".npy")
 _RANDOM = ("random", "random-each")
+_COLUMNS = "columns"
+
+
+Sides = tuple[int, ...]  # height and width; the length of a signal; the number of columns of rows
 
 
 @dataclass(frozen=True)
@@ -26,35 +31,39 @@ class NamedMask:
 
     name: str
     summary: str  # one line for help and docs
-    kept: Callable[[int, int], np.ndarray]
+    kept: Callable[[Sides], np.ndarray]
 
-    def __call__(self, h: int, w: int) -> np.ndarray:
-        return self.kept(h, w)
-
-
-def _outside_block(h: int, w: int) -> np.ndarray:
-    return ~_centred_square(h, w, min(h, w) // 2)
+    def __call__(self, *sides: int) -> np.ndarray:
+        return self.kept(sides)
 
 
-def _top_half(h: int, w: int) -> np.ndarray:
-    return np.broadcast_to(np.arange(h)[:, None] < h // 2, (h, w))
+def _outside_block(sides: Sides) -> np.ndarray:
+    if len(sides) == 1:
+        return ~_centred(sides, max(1, sides[0] // 4))
+    return ~_centred(sides, min(sides) // 2)
 
 
-def _half_of_pixels(h: int, w: int) -> np.ndarray:
-    return _fixed_draw(h, w, erased=0.5, number=3)
+def _top_half(sides: Sides) -> np.ndarray:
+    return _along_first(np.arange(sides[0]) < sides[0] // 2, sides)
 
 
-def _inside_frame(h: int, w: int) -> np.ndarray:
-    return _centred_square(h, w, 3 * min(h, w) // 4)
+def _half_of_pixels(sides: Sides) -> np.ndarray:
+    return _fixed_draw(sides, erased=0.5, number=3)
 
 
-def _between_stripes(h: int, w: int) -> np.ndarray:
-    band = np.arange(h) // max(1, h // 16)
-    return np.broadcast_to((band % 2 == 0)[:, None], (h, w))
+def _inside_frame(sides: Sides) -> np.ndarray:
+    if len(sides) == 1:
+        return _centred(sides, max(1, 9 * sides[0] // 16))
+    return _centred(sides, 3 * min(sides) // 4)
 
 
-def _few_pixels(h: int, w: int) -> np.ndarray:
-    return _fixed_draw(h, w, erased=0.8, number=6)
+def _between_stripes(sides: Sides) -> np.ndarray:
+    band = np.arange(sides[0]) // max(1, sides[0] // 16)
+    return _along_first(band % 2 == 0, sides)
+
+
+def _few_pixels(sides: Sides) -> np.ndarray:
+    return _fixed_draw(sides, erased=0.8, number=6)
 
 
 PAPER_MASKS = by_name(
@@ -65,28 +74,34 @@ PAPER_MASKS = by_name(
     NamedMask("stripes", "erases every second band of 1/16 of the height (50%)", _between_stripes),
     NamedMask("dust", "erases each pixel with probability 0.8, one fixed draw", _few_pixels),
 )
-"""The masks of the experiments, in the paper's numbering: mask 1 is `block`, mask 6 is `dust`."""
+"""The masks of the experiments, in the paper's numbering: mask 1 is `block`, mask 6 is `dust`.
+
+On signals and rows they erase the same shares: `block` the middle quarter, `half` the second half, `frame` the ends.
+"""
 
 
-def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
+def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42, columns: Sequence[str] = ()) -> Erasure:
     """Make the erasure that `what` names, for images of `shape`.
 
     `what` is one of the six names, `random:FRACTION` (shared by all images), `random-each:FRACTION` (another
     draw for each of `count` images), the path of a PNG or .npy file, or a boolean array (True: kept) of shape
-    H x W, C x H x W, or N x C x H x W for one mask per image.
+    H x W, C x H x W, or N x C x H x W for one mask per image. For rows and signals, `columns:age+3-5` erases columns of
+    rows or channels of signals by number or, where they have names (`columns`), by name.
     """
     if isinstance(what, Erasure):
         return _from_array(what.keep, shape)
     if not isinstance(what, (str, Path)):
         return _from_array(what, shape)
     text = str(what)
-    _, h, w = _check_shape(shape)
+    sides = _sides(shape)
     if text in PAPER_MASKS:
-        return _from_array(PAPER_MASKS[text](h, w), shape)
-    if _is_random(text):
-        kind, _, value = text.partition(":")
+        return _from_array(PAPER_MASKS[text](*sides), shape)
+    kind, colon, value = text.partition(":")
+    if colon and kind in _RANDOM:
         draws = count if kind == "random-each" else 1
         return random_mask(_fraction(value), shape, count=draws, seed=seed)
+    if colon and kind == _COLUMNS:
+        return _from_array(without_columns(value, shape, columns), shape)
     if _is_file(text):
         return _from_array(_read(Path(text)), shape)
     raise no_such_mask(text)
@@ -94,52 +109,90 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
 
 def is_mask(text: str) -> bool:
     """Return whether `mask` reads a text."""
-    return text in PAPER_MASKS or _is_random(text) or _is_file(text)
+    kind, colon, _ = text.partition(":")
+    return text in PAPER_MASKS or (bool(colon) and kind in (*_RANDOM, _COLUMNS)) or _is_file(text)
 
 
 def no_such_mask(text: str, others: Sequence[str] = ()) -> InputError:
     """Return the error that lists all masks, and examples of other degradations where these are possible."""
-    known = ", ".join([*PAPER_MASKS, "random:FRACTION", "random-each:FRACTION", *others])
+    known = ", ".join([*PAPER_MASKS, "random:FRACTION", "random-each:FRACTION", "columns:NAME+NUMBER", *others])
     return InputError(f"There is no mask {text!r}. Known: {known}, or the path of a .png or .npy file.")
 
 
 def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
-    """Erase each pixel with probability `fraction`; one draw for all images, or `count` draws."""
+    """Erase each pixel with probability `fraction`; one draw for all images, or `count` draws.
+
+    Of signals and rows exactly this share is erased, at least one value and not all: they may be short.
+    """
     if not is_number(fraction) or not 0 <= fraction <= 1:
         raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction}.")
     if not is_whole(count, 1):
         raise InputError(f"Masks are drawn for at least one image, got count={count!r}.")
     check_seed(seed)
-    _, h, w = _check_shape(shape)
-    keep = np.random.default_rng(seed).random((count, 1, h, w)) >= fraction
-    return _from_array(keep, shape)
-
-
-def _is_random(text: str) -> bool:
-    kind, colon, _ = text.partition(":")
-    return kind in _RANDOM and bool(colon)
+    sides, rng = _sides(shape), np.random.default_rng(seed)
+    if len(sides) == 2:
+        return _from_array(rng.random((count, 1, *sides)) >= fraction, shape)
+    drawn = _share_erased(rng.random((count, *sides)), fraction)
+    return _from_array(drawn.reshape(count, *[1] * (len(shape) - 1), *sides), shape)
 
 
 def _is_file(text: str) -> bool:
     return Path(text).suffix.lower() in _FILES
 
 
-def _check_shape(shape: Shape) -> Shape:
-    if not isinstance(shape, Sequence) or len(shape) != 3 or not all(is_whole(side, 1) for side in shape):
+def without_columns(text: str, shape: Shape, columns: Sequence[str] = ()) -> np.ndarray:
+    """Keep all but some columns of rows, or channels of signals: names or numbers from 0, `age+income` or `0+3-5`."""
+    if len(shape) == 3:
+        raise InputError(f"columns:{text} erases columns of rows or channels of signals; these are images.")
+    keep = np.ones(shape, bool)
+    for part in text.split("+"):
+        keep[_column_numbers(part, shape[0], columns)] = False
+    return keep
+
+
+def _column_numbers(text: str, count: int, columns: Sequence[str]) -> list[int]:
+    if text in columns:
+        return [list(columns).index(text)]
+    found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if first > last or last >= count:
+        known = f"names {', '.join(columns[:8])}{', ...' if len(columns) > 8 else ''} or " if columns else ""
+        raise InputError(f"There is no column {text!r}; columns have {known}numbers from 0 to {count - 1}.")
+    return list(range(first, last + 1))
+
+
+def _sides(shape: Shape) -> Sides:
+    """Check the shape of an image, a signal or a row, and return its sides without channels."""
+    whole = isinstance(shape, Sequence) and all(is_whole(side, 1) for side in shape)
+    if not whole or len(shape) not in (1, 2, 3):
         given = tuple(shape) if isinstance(shape, (list, tuple)) else repr(shape)
         raise InputError(f"Images have a shape C x H x W, such as images.shape; got {given}.")
-    return shape
+    return tuple(shape[1:] or shape)
 
 
-def _centred_square(h: int, w: int, side: int) -> np.ndarray:
-    inside = np.zeros((h, w), dtype=bool)
-    top, left = (h - side) // 2, (w - side) // 2
-    inside[top : top + side, left : left + side] = True
+def _centred(sides: Sides, length: int) -> np.ndarray:
+    """Mark the centred square, or the centred run, of a length."""
+    inside = np.zeros(sides, dtype=bool)
+    inside[tuple(slice((side - length) // 2, (side - length) // 2 + length) for side in sides)] = True
     return inside
 
 
-def _fixed_draw(h: int, w: int, *, erased: float, number: int) -> np.ndarray:
-    return np.random.default_rng((42, number, h, w)).random((h, w)) >= erased
+def _along_first(flags: np.ndarray, sides: Sides) -> np.ndarray:
+    return np.broadcast_to(flags.reshape(-1, *[1] * (len(sides) - 1)), sides)
+
+
+def _fixed_draw(sides: Sides, *, erased: float, number: int) -> np.ndarray:
+    drawn = np.random.default_rng((42, number, *sides)).random(sides)
+    return drawn >= erased if len(sides) == 2 else _share_erased(drawn, erased)
+
+
+def _share_erased(drawn: np.ndarray, share: float) -> np.ndarray:
+    """Erase a share of each row, those of the smallest numbers: at least one value and not all, unless it is 0 or 1."""
+    length = drawn.shape[-1]
+    count = round(share * length)
+    if 0 < share < 1:
+        count = min(max(count, 1), length - 1)
+    return drawn.argsort(-1).argsort(-1) >= count
 
 
 def _fraction(text: str) -> float:
@@ -165,15 +218,15 @@ def _read(path: Path) -> np.ndarray:
 
 
 def _from_array(values: Any, shape: Shape) -> Erasure:
-    """Check an array of kept values and give it the dimensions N x C x H x W."""
-    array = _kept(_numbers(values))
-    c, h, w = _check_shape(shape)
-    if array.ndim == 3 and array.shape[-1] == c and array.shape[0] != c:
+    """Check an array of kept values and give it the dimensions of the images, N x C x H x W."""
+    array, sides = _kept(_numbers(values)), _sides(shape)
+    if len(shape) == array.ndim == 3 and array.shape[-1] == shape[0] and array.shape[0] != shape[0]:
         array = np.moveaxis(array, -1, 0)
-    array = array.reshape((1,) * (4 - array.ndim) + array.shape)
-    if array.ndim != 4 or array.shape[1] not in (1, c) or array.shape[2:] != (h, w):
-        raise InputError(f"The mask has shape {tuple(np.shape(values))}; the images are {c}x{h}x{w} (C x H x W).")
-    return Erasure(torch.from_numpy(np.ascontiguousarray(array)))
+    array = array.reshape((1,) * (1 + len(shape) - array.ndim) + array.shape)
+    if not fits(array.shape[1:], shape):
+        own = f"{'x'.join(map(str, shape))}{' (C x H x W)' if len(sides) == 2 else ''}"
+        raise InputError(f"The mask has shape {tuple(np.shape(values))}; the images are {own}.")
+    return Erasure(torch.from_numpy(np.array(array, order="C")))  # a copy: the array may be read-only
 
 
 def _numbers(values: Any) -> np.ndarray:

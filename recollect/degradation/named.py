@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from recollect.degradation.base import Degradation, Shape
@@ -12,8 +13,8 @@ from recollect.registry import Registry
 DEGRADATIONS: Registry[type[Degradation]] = Registry("degradation", "recollect.degradation", Degradation)
 
 
-def degradation(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> Degradation:
-    """Make the degradation that `what` names, for images of `shape`.
+def degradation(what: Any, shape: Shape, *, count: int = 1, seed: int = 42, columns: Sequence[str] = ()) -> Degradation:
+    """Make the degradation that `what` names, for images of `shape`; `columns` are the names of the columns of rows.
 
     `what` is anything that `mask` reads, a name of `DEGRADATIONS` with its value (`blur:1.5`, `coarse:4`), or a
     degradation, which is returned as it is.
@@ -26,4 +27,4 @@ def degradation(what: Any, shape: Shape, *, count: int = 1, seed: int = 42) -> D
             return DEGRADATIONS[name].parse(value, shape)
         if not is_mask(what):
             raise no_such_mask(what, [family.example for family in DEGRADATIONS.values()])
-    return mask(what, shape, count=count, seed=seed)
+    return mask(what, shape, count=count, seed=seed, columns=columns)

@@ -125,13 +125,13 @@ class Denoiser(nn.Module):
             )
         return float(sigma)
 
-    def check_shape(self, channels: int, height: int, width: int) -> None:
+    def check_shape(self, *shape: int) -> None:
         """Refuse images of another size than the model's."""
-        if (channels, height, width) == self.shape:
+        if shape == self.shape:
             return
-        own, given = ("x".join(map(str, shape)) for shape in (self.shape, (channels, height, width)))
+        own, given = ("x".join(map(str, one)) for one in (self.shape, shape))
         advice = f"Load them in its size, for example with ?size={self.shape[1]}."
-        if channels != self.shape[0]:
+        if shape[0] != self.shape[0] or len(shape) != 3:
             kinds = {1: "grey images", 3: "colour images"}
             advice = f"Give it {kinds.get(self.shape[0], f'images of {self.shape[0]} channels')}."
         raise InputError(f"The denoiser {self.name} takes images of {own}; these are {given}. {advice}")

@@ -62,7 +62,7 @@ def _move(denoiser: Denoiser, x: Tensor, now: float, then: float) -> Tensor:
 
 @torch.no_grad()
 def _in_chunks(denoiser: Denoiser, images: Images, error: Callable[[Tensor], Tensor]) -> Tensor:
-    denoiser.check_shape(*images.shape)
+    denoiser.check_shape(*images.image_shape)
     device = device_of(denoiser)
     with evaluation_mode(denoiser):
         return torch.cat([error(part.to(device)) for part in images.pixels.split(CHUNK)])

@@ -94,9 +94,9 @@ def train_denoiser(
     """
     out, report, limits = Path(out), report or _silent, Limits(max_seconds, max_steps)
     device = choose_device(device)
-    recipe = recipe or DenoiserRecipe.for_size(max(images.shape[1:]), device)
+    recipe = recipe or DenoiserRecipe.for_size(max(images.image_shape[1:]), device)
     compiles = device.type == "cuda" and limits.are_long
-    learner = Learner(recipe.make_network(images.shape), eight_bit(images).to(device), recipe, compiles=compiles)
+    learner = Learner(recipe.make_network(images.image_shape), eight_bit(images).to(device), recipe, compiles=compiles)
     identity = {"recipe": plain(recipe), "images": images.hash}
     if compiles:
         report("The network is compiled first, which takes about a minute.")

@@ -234,7 +234,7 @@ def schedule_of(f: Autoencoder) -> Callable[[int], Sequence[Autoencoder]] | None
 
 def check_damaged(y: Tensor) -> None:
     """Refuse what cannot be a batch of damaged images."""
-    if not isinstance(y, Tensor) or y.ndim != 4 or 0 in y.shape:
+    if not isinstance(y, Tensor) or y.ndim not in (2, 3, 4) or 0 in y.shape or _is_one_image(y):
         given = f"shape {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
         raise InputError(f"Damaged images are a tensor N x C x H x W with at least one image; got {given}.")
     if y.dtype not in (torch.float32, torch.float64):
@@ -242,6 +242,11 @@ def check_damaged(y: Tensor) -> None:
     ends = (torch.stack(part.aminmax()) for part in y.split(CUDA_CHUNK))  # NaN is both; in parts: each may be copied
     if not all(bool(lowest_and_highest.isfinite().all()) for lowest_and_highest in ends):
         raise InputError("Damaged images contain NaN or infinite values; erased pixels are zero, not NaN.")
+
+
+def _is_one_image(y: Tensor) -> bool:
+    """Say whether y is C x H x W and no batch; signals have not as many channels as values."""
+    return y.ndim == 3 and len(y) in (1, 3) and y.shape[1] == y.shape[2]
 
 
 def _modules(f: Autoencoder) -> list[nn.Module]:

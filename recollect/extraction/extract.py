@@ -111,7 +111,7 @@ def extract(
         raise InputError(f"samples is a number of images, 1 or more; got {samples!r}.")
     check_seed(seed)
     if isinstance(model, Denoiser):
-        model.check_shape(*train.shape)
+        model.check_shape(*train.image_shape)
         return _from_denoiser(model, train, samples, steps, seed, chunk, progress)
     return _from_autoencoder(model, train, control, samples, seed, chunk, progress)
 
@@ -130,7 +130,7 @@ def _from_autoencoder(
     f: Any, train: Images, control: Images | None, samples: int, seed: int, chunk: int | None,
     progress: Progress | None,
 ) -> Extraction:  # fmt: skip
-    begun = starts(samples, train.shape, seed, control).to(device_of(f))
+    begun = starts(samples, train.image_shape, seed, control).to(device_of(f))
     recovery = Iterate(limit=ITERATIONS)(f, begun, chunk=chunk, progress=progress)
     ended = recovery.estimate.clamp(0, 1).cpu()
     near = find_copies(ended, train)

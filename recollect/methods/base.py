@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
@@ -33,6 +33,7 @@ class Method:
     by_default: ClassVar[bool] = False  # an audit runs it unless asked otherwise
     companion: ClassVar[str] = ""  # the baseline that an audit runs beside it
     only_erasures: ClassVar[bool] = False  # it undoes erased pixels and no other damage
+    only_images: ClassVar[bool] = False  # it takes images and neither signals nor rows
     only_diffusion: ClassVar[bool] = False  # it needs a diffusion model
     needs_black_fill: ClassVar[bool] = False  # it works only where erased pixels are zero
     stops_at_limit: ClassVar[bool] = False  # reaching the limit of steps is its normal end
@@ -61,6 +62,12 @@ class Method:
     def check_shape(self, channels: int, height: int, width: int) -> None:
         """Refuse images that the method cannot restore; by default it takes any."""
 
+    def check_kind(self, shape: Sequence[int]) -> None:
+        """Refuse signals and rows, if the method takes images alone, by the shape of one of them."""
+        if self.only_images and len(shape) != 3:
+            size = "x".join(map(str, shape))
+            raise InputError(f"{self.name} restores images, C x H x W, and these have the shape {size}; leave it out.")
+
     @classmethod
     def for_audit(cls, **settings: Any) -> Self:
         """Build the method from an audit's settings (gamma, start, paste, seed, prior); it takes those that it has."""
@@ -77,6 +84,8 @@ class Method:
         progress: Progress | None = None,
     ) -> Recovery:
         """Recover the images behind y, at most `chunk` at a time; the truth is read only by methods that know it."""
+        if isinstance(y, Tensor):
+            self.check_kind(y.shape[1:])
         with self.prepared(f, y, chunk) as runtime:  # which checks y
             known = self._check_truth(truth).expand(y) if self.knows_truth else None
             return self.recover(runtime, y, known, trace, progress)

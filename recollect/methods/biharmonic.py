@@ -30,6 +30,7 @@ class Biharmonic(Method):
     knows_truth: ClassVar[bool] = True
     sees_model: ClassVar[bool] = False
     only_erasures: ClassVar[bool] = True
+    only_images: ClassVar[bool] = True
     headline_subject: ClassVar[str] = "a smooth surface through the kept pixels of the known mask"
     colour: ClassVar[str | None] = "brown"
     order: ClassVar[int] = 8

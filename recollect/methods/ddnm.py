@@ -110,6 +110,7 @@ class DDNM(Method):
     sees_model: ClassVar[bool] = False
     companion: ClassVar[str] = "biharmonic"
     only_erasures: ClassVar[bool] = True
+    only_images: ClassVar[bool] = True
     headline_subject: ClassVar[str] = (
         "a general diffusion model that never saw this one and knows which pixels were erased"
     )

@@ -35,7 +35,8 @@ from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
 BUDGET_FACTOR = 3  # applications of f, at most, as a multiple of what blind takes for an image; iterate's come on top
 PASSES_TO_JUDGE = 1  # of f to an answer, which shows how well the model explains it
 NEGLIGIBLE = 1e-7  # squared error that is as good as none: that of an accurate recovery
-ENOUGH = 0.15  # share of the pixels of y that no wrong fixed point explains by chance
+ENOUGH = 0.15  # share of the pixels of y that no wrong fixed point explains by chance ...
+FEWEST_EXPLAINED = 8  # ... if they are at least so many: short rows have few values
 FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
 FEWEST_SEARCH_STEPS = 20  # steps of a search that are worth it
 DENOISING_STEPS = 20  # applications of f that free an answer from the noise of y
@@ -254,8 +255,8 @@ def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judge
     agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
     misfit = (agreement + FIXED_POINT_WEIGHT * (moved + NEGLIGIBLE).log()).nan_to_num(torch.inf)
     evident = evidently_erased(errors, y).flatten(1).any(1) & (moved < EXPLAINED)
-    by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).float().flatten(1).mean(1)
-    at_rest = (by_model >= ENOUGH) & (moved < NEGLIGIBLE)
+    by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).flatten(1).sum(1)
+    at_rest = (by_model >= max(ENOUGH * errors[0].numel(), FEWEST_EXPLAINED)) & (moved < NEGLIGIBLE)
     return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest, evident)
 
 

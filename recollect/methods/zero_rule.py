@@ -9,6 +9,7 @@ from torch import Tensor
 
 from recollect.degradation import Degradation, Erasure
 from recollect.engine import Active, Runtime
+from recollect.image_values import any_channel
 from recollect.methods.known_mask import KnownMask
 
 
@@ -26,5 +27,5 @@ class ZeroRule(KnownMask):
     order: ClassVar[int] = 6
 
     def begin(self, f: Runtime, y: Tensor, truth: Degradation | None, rows: slice) -> Active:
-        guess = Erasure((y[rows] != 0).any(1, keepdim=True)).expand(y[rows])
+        guess = Erasure(any_channel(y[rows] != 0)).expand(y[rows])
         return Active.begin(y, guess, rows, f.device)

@@ -144,8 +144,10 @@ class Adapted(nn.Module):
 
 
 def _with_channels(images: Tensor, channels: int | None) -> Tensor:
-    if channels is None or images.shape[1] == channels:
+    if channels is None or (images.ndim == 4 and images.shape[1] == channels):
         return images
+    if images.ndim != 4:
+        raise InputError("channels is an option for images; leave it out for signals and rows.")
     if channels == 1:
         return images.mean(1, keepdim=True)
     return images.repeat(1, channels, 1, 1)

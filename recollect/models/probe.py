@@ -84,8 +84,7 @@ def _what_works(model: Any, pixels: Tensor) -> str:
     """Say the first change of one option under which the model runs."""
     if len(pixels) > 1 and _runs(model, pixels[:1]):
         return f"it takes one image at a time: set {option('batch', 1)}."
-    channels, last = {"channels": 4 - pixels.shape[1]}, {"layout": "nhwc"}
-    for changes in (channels, last, {**channels, **last}, {"flat": True}):
+    for changes in _changes_to_try(pixels):
         if _runs(model, pixels[:1], **changes):
             options = " and ".join(option(name, value) for name, value in changes.items())
             return f"set {options}, with which it runs."
@@ -93,6 +92,13 @@ def _what_works(model: Any, pixels: Tensor) -> str:
         "check the size of the images (a source takes ?size=N), the channels option (1 or 3) "
         "and the batch option (a fixed number of images)."
     )
+
+
+def _changes_to_try(pixels: Tensor) -> list[dict[str, Any]]:
+    if pixels.ndim != 4:
+        return [{"flat": True}]
+    channels, last = {"channels": 4 - pixels.shape[1]}, {"layout": "nhwc"}
+    return [channels, last, {**channels, **last}, {"flat": True}]
 
 
 def _runs(model: Any, pixels: Tensor, **changes: Any) -> bool:

@@ -53,6 +53,8 @@ class UNet(Network):
 
     @classmethod
     def settings_for(cls, shape: Sequence[int]) -> dict[str, Any]:
+        if len(shape) != 3:
+            raise InputError(f"A U-Net takes images, C x H x W; these have the shape {'x'.join(map(str, shape))}.")
         return {"channels": shape[0]}
 
     def forward(self, x: Tensor) -> Tensor:

@@ -44,7 +44,7 @@ def training_task(workspace: Workspace, fit: Fit, images: Shared[Images], budget
 
 def train(fit: Fit, images: Images, folder: Path, pause_after: float, device: torch.device) -> dict[str, Any]:
     """Train into the folder and return the facts to keep; after `pause_after` seconds the training pauses."""
-    network = fit.network(images.shape)
+    network = fit.network(images.image_shape)
     recipe = Recipe.for_network(network, len(images), optimizer=fit.optimizer, seed=SEED)
     outcome = train_to_loss(
         network, images, fit.milestones[-1], fit.milestones, recipe=recipe, out=folder, device=device,

@@ -71,13 +71,13 @@ def thinning(tiles: Mapping[str, Tiles], budget: int) -> int:
     return max(1, math.ceil(expected / budget))
 
 
-def sampling_sentence(gallery: Mapping[str, Any]) -> str:
-    """Say which images the gallery shows."""
-    shown = [f"{len(group['index'])} of {group['total']} {group['label']} images" for group in gallery["sets"]]
+def sampling_sentence(gallery: Mapping[str, Any], kind: str = "images") -> str:
+    """Say which images, signals or rows the gallery shows."""
+    shown = [f"{len(group['index'])} of {group['total']} {group['label']} {kind}" for group in gallery["sets"]]
     sentence = f"The gallery shows {' and '.join(shown)}, evenly spaced over each set"
     if gallery["step"] > 1:
         sentence += f"; only one in {gallery['step']} of the sample is here, to keep this file small enough to mail"
-    return f"{sentence}. Rates count every image, shown or not."
+    return f"{sentence}. Rates count every {kind.removesuffix('s')}, shown or not."
 
 
 def _names(results: Results) -> Iterator[tuple[str, Draw]]:

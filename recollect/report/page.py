@@ -29,6 +29,10 @@ from recollect.report.style import ASSETS, style_sheet
 from recollect.scoring import ACCURATE, APPROXIMATE
 from recollect.visible import visible
 
+DRAWINGS = {
+    "signals": " Signals are drawn as lines from 0 (bottom) to 1 (top), a colour for each channel.",
+    "rows": " Rows are drawn as bars from 0 (bottom) to 1 (top), one for each column.",
+}
 SCRIPTS = ("rates.js", "tiles.js", "gallery.js", "rounds.js", "start.js")
 
 
@@ -48,6 +52,8 @@ def render(audit: SavedAudit) -> str:
     script, checks = _script(), checks_by_level(audit)
     sections = {
         "facts": audit.facts,
+        "kind": audit.kind,
+        "drawing": DRAWINGS.get(audit.kind, ""),
         **_first_screen(audit, results, checks),
         "checks": checks,
         "methods_run": methods_run(results),
@@ -59,7 +65,7 @@ def render(audit: SavedAudit) -> str:
         "other_images": other_image_texts(audit),
         "costs": build_costs(audit),
         "gallery": gallery,
-        "sampling": sampling_sentence(gallery) if gallery else "",
+        "sampling": sampling_sentence(gallery, audit.kind) if gallery else "",
         "rounds": rounds,
         "figures": build_figures(audit, results),
         "provenance": provenance(audit),

@@ -63,6 +63,11 @@ class SavedAudit:
         return self.facts.get(name) or {}
 
     @property
+    def kind(self) -> str:
+        """What the sets hold: images, signals or rows."""
+        return str(self.block("train").get("kind", "images"))
+
+    @property
     def threshold(self) -> float:
         """The error below which the headline counts an image as recovered."""
         return self.block("finding").get("threshold", {}).get("mse", APPROXIMATE)

@@ -125,7 +125,7 @@ def big_numbers(audit: SavedAudit) -> list[BigNumber]:
     """List the share of training images, and that of unseen images if there are any."""
     finding = audit.block("finding")
     present = [name for name in SET_LABELS if finding.get(name)]
-    return [BigNumber(name, f"{SET_LABELS[name]} images recovered", finding[name]) for name in present]
+    return [BigNumber(name, f"{SET_LABELS[name]} {audit.kind} recovered", finding[name]) for name in present]
 
 
 def shown_instead(audit: SavedAudit) -> str:
@@ -144,10 +144,14 @@ def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:
     threshold = finding["threshold"]["mse"]
     return [
         _tried(audit, finding["methods"], results),
-        f"Recovered: on average less than {two_digits(grey_levels(threshold))} of 255 grey levels off (MSE below "
+        f"Recovered: on average less than {two_digits(grey_levels(threshold))} of 255 {_levels(audit)} off (MSE below "
         f"{threshold:.0e}).",
         *_best(finding, results),
     ]
+
+
+def _levels(audit: SavedAudit) -> str:
+    return "grey levels" if audit.kind == "images" else "parts of the range"
 
 
 def cards(audit: SavedAudit, checks: Checks) -> list[Card]:
@@ -161,7 +165,8 @@ def run_facts(audit: SavedAudit) -> list[str]:
     sizes = {label: audit.block(name)["images"] for name, label in SET_LABELS.items() if "images" in audit.block(name)}
     version = (provenance.get("versions") or {}).get("recollect")
     facts = [calendar_date(provenance.get("started")), f"recollect {version}" if version else ""]
-    return [fact for fact in [*facts, f"tested on {counted_kinds(sizes, 'image')}" if sizes else ""] if fact]
+    noun = audit.kind.removesuffix("s")
+    return [fact for fact in [*facts, f"tested on {counted_kinds(sizes, noun)}" if sizes else ""] if fact]
 
 
 def _tried(audit: SavedAudit, methods: Sequence[str], results: Results) -> str:

@@ -6,13 +6,13 @@ from recollect.lazy_names import lazy_names
 from recollect.sources.base import SOURCES, Archive, Catalogue, Source
 
 if TYPE_CHECKING:
-    from recollect.sources.open_source import load
+    from recollect.sources.open_source import control_of, load
     from recollect.sources.splits import Split, reproduce, split
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "open_source": ["load"],
+        "open_source": ["control_of", "load"],
         "splits": ["Split", "reproduce", "split"],
     },
 )
@@ -23,6 +23,7 @@ __all__ = [
     "Catalogue",
     "Source",
     "Split",
+    "control_of",
     "load",
     "reproduce",
     "split",

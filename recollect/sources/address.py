@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.errors import InputError
@@ -12,7 +14,7 @@ from recollect.errors import InputError
 if TYPE_CHECKING:
     from recollect.sources.base import Source
 
-COMMON = ("count", "per-class", "seed", "size", "part")
+COMMON = ("count", "per-class", "seed", "size", "resize", "grey", "part")
 PARTS = ("train", "control")
 FOLDER = "folder"  # the source of a path that no other source claims
 _PARAMETERS = re.compile(r"\?((?:[\w-]+=[^&?]*)(?:&[\w-]+=[^&?]*)*)$")
@@ -28,6 +30,8 @@ class Address:
     per_class: int | None = None
     seed: int = 42
     size: int | None = None
+    resize: tuple[int, int] | None = None  # width and height
+    grey: bool = False
     part: str = "train"
     parameters: Mapping[str, str] = field(default_factory=dict)  # those of this source alone
 
@@ -39,6 +43,8 @@ class Address:
     def __str__(self) -> str:
         """Write the address in full: defaults are written out, so that they cannot change later."""
         given: dict[str, object] = {"count": self.count, "per-class": self.per_class, "size": self.size}
+        given["resize"] = "x".join(map(str, self.resize)) if self.resize else None
+        given["grey"] = 1 if self.grey else None
         if self.drawn:
             given["seed"] = self.seed
         if self.drawn or self.part != "train":
@@ -73,7 +79,7 @@ def _source_and_path(location: str, sources: Mapping[str, Source]) -> tuple[str,
             raise InputError(f"{location!r} has no path after its colon; write {name}:PATH.")
         return name, path
     for source in sources.values():
-        if source.suffixes and location.lower().endswith(source.suffixes):
+        if location.lower().endswith(source.suffixes) or source.claims(location):
             return source.name, location
     if _is_folder(location):
         return FOLDER, location
@@ -81,6 +87,9 @@ def _source_and_path(location: str, sources: Mapping[str, Source]) -> tuple[str,
 
 
 def _is_folder(location: str) -> bool:
+    with suppress(OSError):  # a name that is too long is no folder
+        if location and Path(location).is_dir():
+            return True
     return "?" not in location and not _names_source(location) and not set(location).isdisjoint("/\\.~")
 
 
@@ -96,11 +105,13 @@ def _no_such_source(location: str, sources: Mapping[str, Source]) -> InputError:
         )
     if _names_source(location):
         name = location.partition(":")[0]
-        return InputError(f"There is no source {name!r}. There are: {', '.join(sources)}.")
+        return InputError(
+            f"There is no source {name!r}. There are: {', '.join(sources)}; or name code as package.module:name."
+        )
     suffixes = ", ".join(suffix for source in sources.values() for suffix in source.suffixes)
     return InputError(
         f"There is no source {location!r}. There are: {', '.join(sources)}; "
-        f"or give a path: a folder of images (./name), or a file that ends in {suffixes}."
+        f"or give a path: a folder of images, or a file that ends in {suffixes}."
     )
 
 
@@ -121,6 +132,10 @@ def _check_names(text: str, pairs: Mapping[str, str], source: Source) -> None:
             raise InputError(f"{source.name} has no parameter {name!r} (in {text!r}). It has: {', '.join(known)}.")
     if "count" in pairs and "per-class" in pairs:
         raise InputError(f"{text!r} gives both count and per-class; give the one that you mean.")
+    if "resize" in pairs and "size" in pairs:
+        raise InputError(
+            f"{text!r} gives both size (cuts a square) and resize (keeps all); give the one that you mean."
+        )
 
 
 def _with_defaults(pairs: Mapping[str, str], source: Source) -> dict[str, str]:
@@ -142,6 +157,8 @@ def _address(source: Source, path: str, pairs: Mapping[str, str]) -> Address:
         per_class=_whole_number(pairs, "per-class", at_least=1),
         seed=Address.seed if seed is None else seed,
         size=_whole_number(pairs, "size", at_least=1),
+        resize=_width_and_height(pairs),
+        grey=_switch(pairs, "grey"),
         part=part,
         parameters={name: value for name, value in pairs.items() if name in source.parameters},
     )
@@ -155,3 +172,20 @@ def _whole_number(pairs: Mapping[str, str], name: str, *, at_least: int) -> int 
     if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < at_least:
         raise InputError(f"{name}={text} is not a whole number of at least {at_least}.")
     return int(text)
+
+
+def _width_and_height(pairs: Mapping[str, str]) -> tuple[int, int] | None:
+    """Read resize=64 or resize=64x48; None where it is left out."""
+    if "resize" not in pairs:
+        return None
+    sides = pairs["resize"].split("x")
+    if len(sides) > 2 or not all(re.fullmatch(r"[1-9][0-9]{0,4}", side) for side in sides):
+        raise InputError(f"resize={pairs['resize']} is neither a side in pixels (64) nor a width and height (64x48).")
+    return int(sides[0]), int(sides[-1])
+
+
+def _switch(pairs: Mapping[str, str], name: str) -> bool:
+    """Read 0 or 1; 0 where it is left out."""
+    if pairs.get(name, "0") not in ("0", "1"):
+        raise InputError(f"{name}={pairs[name]} is unknown; it is 1, or left out.")
+    return pairs.get(name) == "1"

@@ -1,17 +1,21 @@
-"""Arrays in files: .npy, .npz and .safetensors, 8-bit or floating point in [0, 1]."""
+"""Arrays in files: .npy, .npz and .safetensors, 8-bit, floating point in [0, 1] or in a stated range."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from recollect.archives import check_safetensors, open_zip
+from recollect.arrangement import arrange
 from recollect.errors import InputError
 from recollect.limits import IMAGES
+from recollect.sources import stated_range
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue, Progress, Source
+from recollect.sources.stated_range import ValueRange, read_range
 from recollect.sources.unpacking import check_unpacked
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
@@ -19,12 +23,20 @@ SUFFIXES = (".npy", ".npz", ".safetensors")
 
 def list_images(path: Path, address: Address) -> Catalogue:
     """List the images of one array; ids are their positions in it."""
+    values = _open(path, address)
+    IMAGES.check(len(values), f"{path} holds {len(values):,} images.")
+    unit = read_range(address, lambda other: _open(other, address))
+    return Catalogue(ids=[str(position) for position in range(len(values))], read=partial(_read, values, unit, path))
+
+
+def _open(path: Path, address: Address) -> np.ndarray:
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
-    values = _with_channels(_load(path, address.parameters.get("key")), path)
-    IMAGES.check(len(values), f"{path} holds {len(values):,} images.")
-    ids = [str(position) for position in range(len(values))]
-    return Catalogue(ids, lambda positions, progress: _read(values, path, positions, progress))
+    values = _load(path, address.parameters.get("key"))
+    try:
+        return arrange(values, address.parameters.get("as"))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _load(path: Path, key: str | None) -> np.ndarray:
@@ -83,25 +95,18 @@ def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
     return key
 
 
-def _with_channels(values: np.ndarray, path: Path) -> np.ndarray:
-    """Return N x C x H x W or N x H x W x C; grey images without a channel axis are given one."""
-    if values.ndim == 3 and values.shape[0] not in (1, 3) and values.shape[2] not in (1, 3):
-        return values[:, None]
-    if values.ndim != 4 or 0 in values.shape:
+def _read(
+    values: np.ndarray, unit: ValueRange | None, path: Path, positions: np.ndarray, progress: Progress
+) -> np.ndarray:
+    if values.dtype != np.uint8 and values.dtype.kind not in ("f" if unit is None else "buif"):
         raise InputError(
-            f"{path} holds an array of shape {tuple(values.shape)}; expected images as N x C x H x W, "
-            "N x H x W x C, or N x H x W for grey ones."
+            f"{path} holds {values.dtype}; expected 8-bit values, or floating point in [0, 1]. For other numbers state "
+            "their range: range=LOW,HIGH."
         )
-    return values
-
-
-def _read(values: np.ndarray, path: Path, positions: np.ndarray, progress: Progress) -> np.ndarray:
-    if values.dtype != np.uint8 and values.dtype.kind != "f":
-        raise _wrong_kind(path, values.dtype)
     chosen = np.asarray(values[positions])
-    if chosen.shape[1] not in (1, 3) and chosen.shape[3] in (1, 3):
-        chosen = np.moveaxis(chosen, -1, 1)
     progress(len(positions), len(positions))
+    if unit is not None:
+        return unit.to_unit(chosen.astype(np.float64), str(path))
     if chosen.dtype != np.uint8:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
             return chosen.astype(np.float32)
@@ -110,17 +115,13 @@ def _read(values: np.ndarray, path: Path, positions: np.ndarray, progress: Progr
     return chosen
 
 
-def _wrong_kind(path: Path, kind: object) -> InputError:
-    return InputError(f"{path} holds {kind}; expected 8-bit values, or floating point in [0, 1].")
-
-
 SOURCE = Source(
     name="array",
-    summary="a .npy, .npz or .safetensors file of images, 8-bit or floating point in [0, 1]",
+    summary="a .npy, .npz or .safetensors file of images, signals or rows, 8-bit or floating point in [0, 1]",
     example="array:my/images.npy?count=100",
     open=list_images,
     path="a .npy, .npz or .safetensors file",
     suffixes=SUFFIXES,
-    parameters=("key",),
+    parameters=("key", "as", *stated_range.PARAMETERS),
     order=60,
 )

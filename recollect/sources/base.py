@@ -8,15 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from recollect.image_files import Progress
 from recollect.registry import Registry
 from recollect.sources.address import Address
 
-Progress = Callable[[int, int], None]  # how many are done, of how many
-Read = Callable[[np.ndarray, Progress], np.ndarray]  # positions -> N x C x H x W, 8-bit or in [0, 1]
-
-
-def quiet(_done: int, _total: int) -> None:
-    """Report no progress."""
+Read = Callable[[np.ndarray, Progress], np.ndarray]  # positions -> images, signals or rows, 8-bit or in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -28,6 +24,8 @@ class Catalogue:
     labels: Sequence[str] | None = None  # the class of each image
     groups: Sequence[object] | None = None  # images of one group show the same thing: at most one of them is drawn
     parts: Sequence[str] | None = None  # "train" or "control", where the source itself keeps the two apart
+    columns: Sequence[str] = ()  # the names of the columns of rows
+    sha256: Mapping[str, str] = field(default_factory=dict)  # of the whole of each part, where a record states it
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,9 @@ class Source:
     archives: tuple[Archive, ...] = ()  # what `recollect data fetch` downloads; PATH may then be left out
     parameters: tuple[str, ...] = ()  # parameters that only this source has
     defaults: Mapping[str, str] = field(default_factory=dict)  # values of parameters that are left out
+    claims: Callable[[str], bool] = lambda _text: False  # whether a text that names no source is of this one
+    runs_code: bool = False  # it runs code that the address names, so that no file may name it
+    holds_control: bool = False  # an address names a train and a control set
     order: int = 100  # position in help
 
 

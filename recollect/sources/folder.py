@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from recollect.decoding import Meter, decode, suffixes
 from recollect.errors import InputError
+from recollect.image_files import in_parallel, quiet, read_files
 from recollect.limits import IMAGES
 from recollect.sources.address import Address
-from recollect.sources.base import Catalogue, Progress, Source, quiet
-from recollect.sources.decoding import Meter, decode, in_parallel, refuse, suffixes
-from recollect.sources.resize import to_square
-from recollect.sources.unpacking import check_set
+from recollect.sources.base import Catalogue, Progress, Source
+from recollect.sources.conversion import Conversion
 
 _ADVICE = "Repair or remove them, or add bad=skip to leave such files out."
+_SIZE_ADVICE = "Add size={smallest} to cut each to its centred square and shrink it, or resize={smallest}."
 
 
 class SkippedFiles(UserWarning):
@@ -30,12 +30,12 @@ def list_images(path: Path, address: Address) -> Catalogue:
     bad = address.parameters["bad"]
     if bad not in ("refuse", "skip"):
         raise InputError(f"bad={bad} is unknown; it is refuse (the default) or skip.")
-    names = _list(path)
+    names, convert = _list(path), Conversion.of(address)
     if bad == "skip":
-        names = _readable(path, names, address.size)
+        names = _readable(path, names, convert)
     return Catalogue(
         ids=names,
-        read=lambda positions, progress: _read(path, [names[p] for p in positions], address.size, progress),
+        read=lambda positions, progress: _read(path, [names[p] for p in positions], convert, progress),
         labels=[Path(name).parent.as_posix() for name in names],
     )
 
@@ -66,19 +66,13 @@ def _unreadable(error: OSError) -> None:
     raise InputError(f"The folder {error.filename} cannot be listed: {error.strerror}.")
 
 
-def _pixels(path: Path, name: str, size: int | None, meter: Meter | None = None) -> np.ndarray:
-    if size is None:
-        return decode(path / name, name, meter=meter)
-    return decode(path / name, name, meter=meter, shrink=lambda values: to_square(values, size))
-
-
-def _readable(path: Path, names: list[str], size: int | None) -> list[str]:
+def _readable(path: Path, names: list[str], convert: Conversion) -> list[str]:
     """Return the files that can be read; each is decoded, so that a draw never meets a bad one."""
 
     meter = Meter()
 
     def check(number: int) -> None:
-        _pixels(path, names[number], size, meter)
+        decode(path / names[number], names[number], meter=meter, convert=convert)
 
     failures = dict(in_parallel(check, len(names), quiet))
     if failures:
@@ -91,50 +85,9 @@ def _readable(path: Path, names: list[str], size: int | None) -> list[str]:
     return [name for number, name in enumerate(names) if number not in failures]
 
 
-def _read(path: Path, names: list[str], size: int | None, progress: Progress) -> np.ndarray:
-    """Decode on threads into one array, whose size comes from the first file."""
-    first, meter = _first_shape(path, names, size), Meter()
-    check_set((len(names), 3, *first), str(path))
-    result = np.empty((len(names), 3, *first), np.uint8)
-    shapes: list[tuple[int, ...]] = [()] * len(names)
-
-    def one(number: int) -> None:
-        values = _pixels(path, names[number], size, meter)
-        shapes[number] = values.shape
-        if values.shape[1:] == first:
-            result[number] = values  # a grey image fills all three channels
-
-    refuse(in_parallel(one, len(names), progress), len(names), _ADVICE)
-    _check_sizes(names, shapes)
-    grey = all(shape[0] == 1 for shape in shapes)
-    return result[:, :1].copy() if grey else result
-
-
-def _first_shape(path: Path, names: list[str], size: int | None) -> tuple[int, int]:
-    """Return height and width of the first file that can be read; the others are compared later."""
-    if size is not None:
-        return size, size
-    for name in names:
-        try:
-            height, width = _pixels(path, name, None).shape[1:]
-            return height, width
-        except InputError:
-            continue
-    return 1, 1  # none can be read: the reading itself will name them
-
-
-def _check_sizes(names: list[str], shapes: list[tuple[int, ...]]) -> None:
-    """Refuse images of different sizes."""
-    sizes = Counter((shape[2], shape[1]) for shape in shapes)
-    if len(sizes) == 1:
-        return
-    examples = {(shape[2], shape[1]): name for name, shape in zip(names, shapes, strict=True)}
-    listed = ", ".join(f"{w}x{h} ({n} files, such as {examples[w, h]})" for (w, h), n in sizes.most_common(3))
-    smallest = min(min(one) for one in sizes)
-    raise InputError(
-        f"The images differ in size: {listed}{' and others' if len(sizes) > 3 else ''}. "
-        f"Add size={min(64, smallest)} to cut each to its centred square and shrink it."
-    )
+def _read(path: Path, names: list[str], convert: Conversion, progress: Progress) -> np.ndarray:
+    paths = [path / name for name in names]
+    return read_files(paths, names, convert=convert, progress=progress, advice=_ADVICE, size_advice=_SIZE_ADVICE)
 
 
 SOURCE = Source(

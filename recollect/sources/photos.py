@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from recollect.decoding import decode
 from recollect.errors import InputError
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue, Progress, Source
-from recollect.sources.decoding import decode
 from recollect.sources.resize import to_square
 
 # Left out: the motorcycle's right view, which shows the same scene, and the retina, whose crops are all but alike.

@@ -1,12 +1,10 @@
-"""Smaller images by area averages, exact on every machine."""
+"""Images of another size: cut to squares and averaged down, exact on every machine, or resized by Pillow."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from recollect.errors import InputError
-
-_AT_ONCE = 256  # images turned to floats at a time
 
 
 def overlaps(side: int, size: int) -> np.ndarray:
@@ -27,12 +25,16 @@ def to_square(values: np.ndarray, size: int) -> np.ndarray:
     return square if side == size else _averages(square, size)
 
 
-def to_squares(values: np.ndarray, size: int) -> np.ndarray:
-    """Apply `to_square` to many images, N x C x H x W, a few at a time to spare memory."""
-    result = np.empty((*values.shape[:2], size, size), values.dtype)
-    for start in range(0, len(values), _AT_ONCE):
-        result[start : start + _AT_ONCE] = to_square(values[start : start + _AT_ONCE], size)
-    return result
+def resized(images: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Resize all of ... x H x W to a width and height, also larger ones, by Pillow's antialiased bilinear filter."""
+    from PIL import Image
+
+    planes = images.reshape(-1, *images.shape[-2:])
+    result = np.empty((len(planes), height, width), images.dtype)
+    for plane, out in zip(planes, result, strict=True):
+        values = plane if images.dtype == np.uint8 else plane.astype(np.float32)
+        out[:] = np.asarray(Image.fromarray(values).resize((width, height), Image.Resampling.BILINEAR))
+    return result.reshape(*images.shape[:-2], height, width)
 
 
 def _averages(square: np.ndarray, size: int) -> np.ndarray:

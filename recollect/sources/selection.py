@@ -32,10 +32,10 @@ def draw(catalogue: Catalogue, address: Address) -> np.ndarray:
     nothing as long as together they are no more than the whole.
     """
     drawable = _drawable(catalogue, address.seed)
-    if not address.drawn:
-        return _all(drawable, address)
     if catalogue.parts is not None:
         drawable = drawable[np.asarray(catalogue.parts)[drawable] == address.part]
+    if not address.drawn:
+        return _all(drawable, catalogue, address)
     ranked = _rank(drawable, catalogue, address)
     if address.per_class is None:
         return _of_all(ranked, catalogue, address)
@@ -62,8 +62,8 @@ def _drawable(catalogue: Catalogue, seed: int) -> np.ndarray:
     return np.sort(order[first])
 
 
-def _all(drawable: np.ndarray, address: Address) -> np.ndarray:
-    if address.part != "train":
+def _all(drawable: np.ndarray, catalogue: Catalogue, address: Address) -> np.ndarray:
+    if address.part != "train" and catalogue.parts is None:
         raise InputError(
             f"{address.source} was asked for its control part but not for how many, and train without a number is "
             f"all {len(drawable)} images; add count=N (at most {len(drawable) // 2}) or per-class=N to both."

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.sources.address import Address, parse
-from recollect.sources.base import SOURCES, Progress
+from recollect.sources.address import PARTS, Address, parse
+from recollect.sources.base import SOURCES, Catalogue, Progress
+from recollect.sources.conversion import Conversion
 from recollect.sources.open_source import load, location_of, open_catalogue, read
 
 if TYPE_CHECKING:
     from recollect.images import Images
-
-_PARTS = ("train", "control")
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,11 @@ class Split:
 
     def record(self) -> dict[str, Any]:
         """Return what `reproduce` and `verify` need: plain values that can be written as JSON."""
-        return {part: _record(getattr(self, part)) for part in _PARTS}
+        return {part: _record(getattr(self, part)) for part in PARTS}
 
     def verify(self, record: Mapping[str, Any]) -> None:
         """Refuse unless these are the images of the record: the same ids in the same order, the same pixels."""
-        for part in _PARTS:
+        for part in PARTS:
             images, expected = getattr(self, part), _entry(record, part)
             if list(images.ids) != list(expected["ids"]):
                 raise InputError(f"The {part} set is another than the record's: {_difference(images.ids, expected)}.")
@@ -74,10 +73,47 @@ def _overlap(one: Address, other: Address) -> bool:
 
 def reproduce(record: Mapping[str, Any], *, source: str | None = None, progress: Progress | None = None) -> Split:
     """Read the images of a record again, by their ids, and verify them; `source` is where they are now if moved."""
-    train, control = (_again(_entry(record, part), source, progress) for part in _PARTS)
+    train, control = (Recorded.of(record, part, source).load(progress) for part in PARTS)
     made = Split(train, control)
     made.verify(record)
     return made
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """One part of a record, found in its source."""
+
+    address: Address
+    catalogue: Catalogue
+    positions: np.ndarray
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], part: str, source: str | None = None) -> Recorded:
+        """Find the images of a part by their ids; `source` is where they are now if moved."""
+        entry = _entry(record, part)
+        address = parse(entry["source"], SOURCES)
+        if source is not None:
+            moved = parse(source, SOURCES)
+            address = replace(address, source=moved.source, path=moved.path)
+        elif SOURCES[address.source].runs_code or SOURCES[address.source].holds_control:
+            raise InputError(f"The record names {address}, which no file may name; give that address itself.")
+        catalogue = open_catalogue(address)
+        position_of = {name: position for position, name in enumerate(catalogue.ids)}
+        missing = [name for name in entry["ids"] if name not in position_of]
+        if missing:
+            raise InputError(f"{len(missing)} images of the record are not in {address}, the first is {missing[0]!r}.")
+        return cls(address, catalogue, np.array([position_of[name] for name in entry["ids"]]))
+
+    @property
+    def ids(self) -> list[str]:
+        return [self.catalogue.ids[position] for position in self.positions]
+
+    def read(self, rows: np.ndarray, progress: Progress) -> np.ndarray:
+        """Read the images at these places of the record, converted as the record's own address says."""
+        return Conversion.of(self.address).all(self.catalogue.read(self.positions[rows], progress))
+
+    def load(self, progress: Progress | None) -> Images:
+        return read(self.catalogue, self.positions, self.address, progress)
 
 
 def _record(images: Images) -> dict[str, Any]:
@@ -99,19 +135,6 @@ def _entry(record: Mapping[str, Any], part: str) -> Mapping[str, Any]:
 
 def _is_list(ids: object) -> bool:
     return isinstance(ids, (list, tuple)) and len(ids) > 0
-
-
-def _again(entry: Mapping[str, Any], source: str | None, progress: Progress | None) -> Images:
-    address = parse(entry["source"], SOURCES)
-    if source is not None:
-        moved = parse(source, SOURCES)
-        address = replace(address, source=moved.source, path=moved.path)
-    catalogue = open_catalogue(address)
-    position_of = {name: position for position, name in enumerate(catalogue.ids)}
-    missing = [name for name in entry["ids"] if name not in position_of]
-    if missing:
-        raise InputError(f"{len(missing)} images of the record are not in {address}, the first is {missing[0]!r}.")
-    return read(catalogue, np.array([position_of[name] for name in entry["ids"]]), address, progress)
 
 
 def _difference(ids: tuple[str, ...], expected: Mapping[str, Any]) -> str:

@@ -11,10 +11,11 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from recollect.archives import BrokenZip, open_zip
+from recollect.decoding import decode
 from recollect.errors import InputError
+from recollect.image_files import in_parallel, refuse
 from recollect.sources.address import Address
 from recollect.sources.base import Archive, Catalogue, Progress, Source
-from recollect.sources.decoding import decode, in_parallel, refuse
 
 FOLDER, ARCHIVE = "tiny-imagenet-200", "tiny-imagenet-200.zip"
 SIDE = 64

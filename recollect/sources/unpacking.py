@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect.limits import PACKED, SET_BYTES, SET_GROWTH
+from recollect.limits import PACKED, SET_GROWTH
 
 
 def check_unpacked(unpacked: int, path: Path) -> None:
     """Refuse an array that is far larger than the file that it is packed in."""
     packed = path.stat().st_size
     SET_GROWTH.check(unpacked - PACKED * packed, f"{path} has {packed:,} bytes and unpacks to {unpacked:,}.")
-
-
-def check_set(shape: tuple[int, ...], name: str) -> None:
-    """Refuse a set of 8-bit images that is larger than the limit, before memory is taken for it."""
-    size = 1
-    for length in shape:
-        size *= length
-    SET_BYTES.check(size, f"{name} holds {'x'.join(map(str, shape))} values, {size:,} bytes.")

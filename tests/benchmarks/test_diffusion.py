@@ -38,7 +38,7 @@ def test_a_denoiser_that_holds_its_training_images_is_found_out() -> None:
         return (torch.softmax(-distances / (2 * sigma**2), 1) @ stored).view_as(x)
 
     sets = attacks.Sets({"train": train[:6], "unseen": unseen[:6]}, {"train": train[6:], "unseen": unseen[6:]})
-    denoiser = Denoiser.of(memorizer, train.shape)
+    denoiser = Denoiser.of(memorizer, train.image_shape)
     record, pictures = attacks.measure(denoiser, train, sets, rounds=2, samples=8)
     block = record["attacks"]["blind"]["block"]
     assert (block["train"]["recovered"], block["unseen"]["recovered"]) == (6, 0)

@@ -41,6 +41,9 @@ def cells():
 def raises():
     raise RuntimeError("the disk with the weights is not mounted")
 
+def dataset():
+    return [(torch.from_numpy(one), 0) for one in np.load("train.npy")]
+
 def broken():
     return torch.nn.Linear(5, 5)
 '''

@@ -46,6 +46,18 @@ def test_it_prints_the_headline_and_writes_the_report(folder: Path) -> None:
     assert {"audit.json", "images.csv", "report.html", "cells"} <= {p.name for p in (folder / "audit").iterdir()}
 
 
+def test_a_split_file_and_code_name_the_images_too(folder: Path) -> None:
+    assert here("data", "split", "train.npy", "control.npy", "--out", "split.json").exit_code == 0
+    few = ["--masks", "half", "--methods", "iterate", "--gamma", "0.5", "--start", "half_kept"]
+    result = here("audit", "making_a_model:Planted", "--train", "split.json", *few)
+    assert result.exit_code == 0, result.output
+    found = json.loads((folder / "audit" / "audit.json").read_text())
+    assert (found["train"]["images"], found["control"]["images"]) == (6, 5)
+    result = here("audit", "making_a_model:Planted", "--train", "making_a_model:dataset", *few, "--out", "b")
+    assert result.exit_code == 0, result.output
+    assert json.loads((folder / "b" / "audit.json").read_text())["train"]["hash"] == found["train"]["hash"]
+
+
 def test_json_is_all_that_stdout_holds(folder: Path) -> None:
     result = here(*QUICK, "--json", "--masks", "half", "--methods", "iterate")
     assert result.exit_code == 0
@@ -147,7 +159,7 @@ def test_the_help_lists_what_is_registered() -> None:
         (["--train", "photos?cuont=4"], "no parameter 'cuont'"),
         (["--train", "photos?count=4&size=9"], "differ in size (3x9x9 and 3x8x8)"),
         (["--train", "train.npy?count=0"], "count=0 is not a whole number"),
-        (["--train", "empty"], "There is no source 'empty'"),
+        (["--train", "empty"], "The folder empty holds nothing that ends like an image file"),
         (["--train", "./empty"], "The folder empty holds nothing"),
         (["--control", "train.npy"], "Every control image is also a training image"),
         (["--control", "photos?count=4&size=9"], "differ in size (3x8x8 and 3x9x9)"),

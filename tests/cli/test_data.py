@@ -56,6 +56,13 @@ def test_show_tells_what_a_spelling_stands_for(array: str) -> None:
     assert "sha256  " in text
 
 
+def test_show_tells_signals_and_rows(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).random((5, 2, 40)))
+    assert "5 signals of 40 values, 2 channels" in output("show", str(tmp_path / "a.npy"))
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).random((5, 7)))
+    assert "5 rows of 7 columns" in output("show", str(tmp_path / "a.npy"))
+
+
 def test_skipped_files_are_told_in_one_sentence(tmp_path: Path) -> None:
     Image.new("L", (4, 4), 9).save(tmp_path / "a.png")
     (tmp_path / "b.png").write_bytes(b"")

@@ -17,7 +17,7 @@ from recollect.degradation import (
     odd_ones_kept,
     smooth_ones_kept,
 )
-from recollect.degradation.any_fill import MOST_CHANGES, SPREAD, between_two_kinds
+from recollect.degradation.any_fill import MOST_CHANGES, SPREAD, between_two_kinds, of_common_colour
 
 IMAGES = Images(torch.rand(6, 3, 16, 16, generator=torch.Generator().manual_seed(0)))
 
@@ -123,3 +123,23 @@ def test_an_image_of_one_pixel_has_one_kind() -> None:
     one = torch.rand(2, 3, 1, 1)
     for theta in (odd_ones_kept(one), smooth_ones_kept(one), near_ones_kept(one, one), certain_ones_kept(one, one)):
         assert theta.keep.shape == one.shape
+
+
+@pytest.mark.parametrize("kind", FILLS)
+@pytest.mark.parametrize("name", ["block", "dust", "random-each:40%"])
+@pytest.mark.parametrize("shape", [(2, 60), (80,)])
+def test_it_finds_masks_of_signals_and_rows_value_by_value(name: str, kind: str, shape: tuple[int, ...]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    items = Images(torch.rand(6, *shape, generator=generator))
+    seen = observe(items, fill_erased(mask(name, items.shape, count=6), items, kind))
+    nearly = items.pixels + 1e-4 * torch.randn(items.pixels.shape, generator=generator)
+    for start in (odd_ones_kept, smooth_ones_kept):
+        found = start(seen.y).refit(nearly, seen.y).keep
+        assert (found == seen.truth.expand(seen.y).keep).float().mean() > 0.98  # type: ignore[attr-defined]
+
+
+def test_values_that_occur_once_are_not_common() -> None:
+    row = torch.rand(4, 10, generator=torch.Generator().manual_seed(0))
+    assert not of_common_colour(row).any()
+    row[1, [2, 5]] = 0.25
+    assert of_common_colour(row).nonzero().tolist() == [[1, 2], [1, 5]]

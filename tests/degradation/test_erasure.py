@@ -121,7 +121,7 @@ def test_the_random_start_belongs_to_the_image(rng: torch.Generator) -> None:
     ("keep", "found"),
     [
         (torch.ones(1, 1, 2, 2), r"torch.float32 of shape \(1, 1, 2, 2\)"),
-        (torch.ones(2, 2, dtype=torch.bool), r"torch.bool of shape \(2, 2\)"),
+        (torch.ones(2, dtype=torch.bool), r"torch.bool of shape \(2,\)"),
         (np.ones((1, 1, 2, 2), dtype=bool), "ndarray"),
         ([[True]], "list"),
     ],

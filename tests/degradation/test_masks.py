@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from recollect import Erasure, InputError, mask
-from recollect.degradation import PAPER_MASKS, random_mask
+from recollect.degradation import PAPER_MASKS, Blur, degradation, random_mask
 
 SIZES = [32, 64]
 
@@ -169,7 +169,8 @@ def test_bad_files(tmp_path: Path) -> None:
     ("call", "message"),
     [
         (lambda: mask([[1, 0], [1]], (3, 4, 4)), "not list"),
-        (lambda: mask("block", (4, 4)), r"C x H x W, such as images.shape; got \(4, 4\)"),  # type: ignore[arg-type]
+        (lambda: mask("block", (3, 1, 4, 4)), r"C x H x W, such as images.shape; got \(3, 1, 4, 4\)"),
+        (lambda: mask("block", (3, 0)), r"such as images.shape; got \(3, 0\)"),
         (lambda: mask("random-each:0.5", (3, 4, 4), count=0), "at least one image, got count=0"),
     ],
 )
@@ -182,3 +183,85 @@ def test_a_decompression_bomb_is_refused_by_name(tmp_path: Path) -> None:
     Image.new("1", (20_000, 10_000)).save(tmp_path / "bomb.png")
     with pytest.raises(InputError, match=r"bomb.png cannot be read: .*decompression bomb"):
         mask(tmp_path / "bomb.png", (3, 4, 4))
+
+
+# Signals and rows
+
+
+@pytest.mark.parametrize("shape", [(1, 64), (5, 64), (64,)])
+@pytest.mark.parametrize(
+    ("name", "erased"), [("block", 16), ("half", 32), ("scatter", 32), ("frame", 28), ("stripes", 32), ("dust", 51)]
+)
+def test_named_masks_erase_the_same_shares_of_signals_and_rows(name: str, erased: int, shape: tuple[int, ...]) -> None:
+    keep = mask(name, shape).keep
+    assert keep.shape == (1, *[1] * (len(shape) - 1), 64)
+    assert int((~keep).sum()) == erased
+
+
+def test_a_block_is_the_middle_run_and_a_frame_leaves_it() -> None:
+    assert (~mask("block", (16,)).keep[0]).nonzero().flatten().tolist() == [6, 7, 8, 9]
+    assert mask("frame", (16,)).keep[0].nonzero().flatten().tolist() == list(range(3, 12))
+    assert (~mask("half", (5,)).keep[0]).nonzero().flatten().tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("name", [*PAPER_MASKS, "random:1%", "random:99%", "random-each:0.5"])
+@pytest.mark.parametrize("columns", [2, 3, 7])
+def test_short_rows_keep_something_and_lose_something(name: str, columns: int) -> None:
+    keep = mask(name, (columns,), count=20).keep
+    assert keep.any(1).all()
+    assert (~keep).any(1).all()
+
+
+def test_random_masks_erase_exactly_their_share_of_signals() -> None:
+    keep = mask("random-each:30%", (3, 50), count=4).keep
+    assert keep.shape == (4, 1, 50)
+    assert (~keep).sum(2).flatten().tolist() == [15] * 4
+    assert len({tuple(one.flatten().tolist()) for one in keep}) == 4
+    assert mask("random:0", (50,)).keep.all()
+    assert not mask("random:1", (50,)).keep.any()
+
+
+def test_columns_are_erased_by_name_and_number() -> None:
+    names = ["age", "income", "a-b", "3"]
+    for text, erased in (("age", [0]), ("a-b+income", [1, 2]), ("1-2", [1, 2]), ("0+2", [0, 2]), ("3", [3])):
+        keep = mask(f"columns:{text}", (4,), columns=names).keep
+        assert (~keep[0]).nonzero().flatten().tolist() == erased
+
+
+def test_columns_of_signals_are_channels() -> None:
+    keep = mask("columns:1", (3, 5)).keep
+    assert keep.shape == (1, 3, 5)
+    assert keep.all(2).flatten().tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "message"),
+    [
+        ("columns:age", (4,), "no column 'age'; columns have numbers from 0 to 3"),
+        ("columns:4", (4,), "no column '4'; columns have names a, b or numbers from 0 to 3"),
+        ("columns:2-1", (4,), "no column '2-1'"),
+        ("columns:", (4,), "no column ''"),
+        ("columns:0", (3, 4, 4), "columns:0 erases columns of rows or channels of signals; these are images"),
+    ],
+)
+def test_columns_that_are_not_there(text: str, shape: tuple[int, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        mask(text, shape, columns=["a", "b"] if "names" in message else ())
+
+
+def test_arrays_for_signals_and_rows() -> None:
+    assert mask(np.array([True, False, True]), (3,)).keep.shape == (1, 3)
+    assert mask(np.ones((5, 3), bool), (3,)).keep.shape == (5, 3)
+    assert mask(np.array([True, False, True]), (2, 3)).keep.shape == (1, 1, 3)
+    assert mask(np.ones((2, 3), bool), (2, 3)).keep.shape == (1, 2, 3)
+    with pytest.raises(InputError, match=r"The mask has shape \(4,\); the images are 2x3\.$"):
+        mask(np.ones(4, bool), (2, 3))
+
+
+def test_damage_of_images_alone_says_so() -> None:
+    for text in ("blur:1", "coarse:2"):
+        for shape in ((4,), (1, 4)):
+            with pytest.raises(InputError, match="is damage to images, C x H x W; these have the shape"):
+                degradation(text, shape)
+    with pytest.raises(InputError, match="blur is damage to images"):
+        Blur(torch.ones(1)).expand(torch.rand(2, 3, 4))

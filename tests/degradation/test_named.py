@@ -47,7 +47,7 @@ def test_an_object_says_what_it_does() -> None:
         ("blur:-1", "zero or more"),
         (
             "blurred",
-            "There is no mask 'blurred'. Known: block, .*, random-each:FRACTION, blur:1.5, coarse:4, or the path",
+            r"There is no mask 'blurred'. Known: block, .*, columns:NAME\+NUMBER, blur:1.5, coarse:4, or the path",
         ),
     ],
 )

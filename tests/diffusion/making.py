@@ -36,4 +36,4 @@ def posterior_mean(stored: Tensor) -> Any:
 
 def memory_of(images: Images) -> Denoiser:
     """A denoiser that knows these images and no others."""
-    return Denoiser.of(posterior_mean(2 * images.pixels - 1), images.shape, "memory")
+    return Denoiser.of(posterior_mean(2 * images.pixels - 1), images.image_shape, "memory")

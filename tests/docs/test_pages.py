@@ -18,7 +18,7 @@ from tests.auditing.making import pictures
 from tests.cli.running import here
 
 ROOT = Path(__file__).parents[2]
-RUN = ("tutorial", "own-model", "adding-a-degradation", "adding-a-method", "paper")
+RUN = ("tutorial", "own-model", "signals-and-rows", "adding-a-degradation", "adding-a-method", "paper")
 WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
@@ -61,6 +61,11 @@ def test_auditing_your_own_model(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "This model reproduces 0 of 8 training images" in printed
     assert "far from a fit" in printed
     assert (tmp_path / "audit" / "audit.json").exists()
+
+
+def test_signals_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    run("signals-and-rows")
+    assert "This model reproduces 12 of 12 training rows" in capsys.readouterr().out
 
 
 def test_adding_a_degradation(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,13 +16,6 @@ from PIL import Image
 from recollect import Images
 
 
-@pytest.fixture
-def values() -> Callable[..., np.ndarray]:
-    """Random 8-bit values of a shape."""
-    rng = np.random.default_rng(3)
-    return lambda *shape: rng.integers(0, 256, shape, dtype=np.uint8)
-
-
 def eight_bit(images: Images) -> np.ndarray:
     """Return the 8-bit values that a set was read from."""
     return (images.pixels * 255).round().to(torch.uint8).numpy()

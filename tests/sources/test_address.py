@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,23 @@ def parsed(spec: str) -> Address:
 
 def test_every_part_of_an_address_is_read() -> None:
     address = parsed("tiny-imagenet:some/dir?per-class=3&seed=7&size=32&part=control")
-    assert address == Address("tiny-imagenet", "some/dir", None, 3, 7, 32, "control")
+    assert address == Address("tiny-imagenet", "some/dir", None, 3, 7, 32, part="control")
+
+
+def test_conversions_are_read_and_written() -> None:
+    address = parsed("cifar10:x?resize=64x48&grey=1")
+    assert (address.resize, address.grey) == ((64, 48), True)
+    assert str(address) == "cifar10:x?resize=64x48&grey=1"
+    assert parsed("cifar10:x?resize=64").resize == (64, 64)
+    assert str(parsed("cifar10:x?grey=0")) == "cifar10:x"
+
+
+def test_a_folder_that_is_there_needs_no_slash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "photos").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert parsed("pictures?size=8").source == "folder"
+    assert parsed("photos").source == "photos"  # the name of a source is one
 
 
 def test_defaults_are_filled_in_and_written_out() -> None:
@@ -45,7 +63,12 @@ def test_paths_are_taken_as_they_are(spec: str, source: str, path: str) -> None:
     [
         ("mnist", "photos, cifar10, svhn, tiny-imagenet, folder, array"),
         ("mnist:path", "There is no source 'mnist'"),
-        ("photos?colour=red", "count, per-class, seed, size, part"),
+        ("a" * 300, "There is no source 'aaa"),
+        ("cifar10:x?resize=0", "neither a side in pixels"),
+        ("cifar10:x?resize=4x5x6", "neither a side in pixels"),
+        ("cifar10:x?resize=8&size=8", "gives both size"),
+        ("cifar10:x?grey=yes", "grey=yes is unknown"),
+        ("photos?colour=red", "count, per-class, seed, size, resize, grey, part"),
         ("cifar10:x?bad=skip", "no parameter 'bad'"),
         ("photos?count", "parameter=value"),
         ("photos?count=3&count=4", "given twice"),

@@ -63,8 +63,8 @@ def test_a_draw_and_a_size(tmp_path: Path, values: Values) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (np.zeros((4, 3072), np.uint8), r"shape \(4, 3072\); expected images as N x C x H x W"),
-        (np.zeros((3, 8, 8), np.uint8), r"shape \(3, 8, 8\)"),
+        (np.zeros(3072, np.uint8), r"shape \(3072,\) does not hold images; expected N x C x H x W"),
+        (np.zeros((3, 8, 8), np.uint8), r"Shape \(3, 8, 8\) looks like one image"),
         (np.zeros((0, 3, 8, 8), np.uint8), r"shape \(0, 3, 8, 8\)"),
         (np.ones((2, 1, 8, 8), np.uint8), "only 0 and 1"),
         (np.zeros((2, 1, 8, 8), np.int64), "holds int64"),

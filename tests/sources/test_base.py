@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from recollect.sources import SOURCES
-from recollect.sources.base import Catalogue, Source, quiet
+from recollect.sources.base import Catalogue, Source
 
 
 def test_every_source_says_of_itself_what_help_needs() -> None:
@@ -26,4 +26,3 @@ def test_archives_have_an_official_address_and_a_checksum() -> None:
 def test_a_source_without_settings_has_none() -> None:
     source = Source("a", "b", "c", lambda _path, _address: Catalogue([], lambda positions, progress: None))  # type: ignore[arg-type, return-value]
     assert (source.archives, source.parameters, dict(source.defaults)) == ((), (), {})
-    quiet(1, 2)

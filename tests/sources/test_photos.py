@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recollect.decoding import decode
 from recollect.duplicates import find_duplicates
 from recollect.errors import InputError
 from recollect.sources import load, photos, split
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue
-from recollect.sources.decoding import decode
 from tests.sources.conftest import eight_bit
 
 pytest.importorskip("skimage", reason="scikit-image, which brings the photographs, is not installed")

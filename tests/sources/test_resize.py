@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from recollect.errors import InputError
-from recollect.sources.resize import to_square, to_squares
+from recollect.sources.resize import resized, to_square
 
 Values = Callable[..., np.ndarray]
 
@@ -41,11 +42,6 @@ def test_the_centred_square_is_kept(values: Values) -> None:
     assert np.array_equal(to_square(wide.transpose(0, 2, 1), 4), wide.transpose(0, 2, 1)[:, 3:7])
 
 
-def test_many_are_as_one_by_one(values: Values) -> None:
-    some = values(300, 1, 6, 6)
-    assert np.array_equal(to_squares(some, 4), np.stack([to_square(one, 4) for one in some]))
-
-
 def test_floats_stay_floats() -> None:
     assert to_square(np.array([[0.0, 0.5], [0.5, 0.6]], np.float32), 1) == pytest.approx(0.4)
 
@@ -53,3 +49,12 @@ def test_floats_stay_floats() -> None:
 def test_nothing_is_enlarged(values: Values) -> None:
     with pytest.raises(InputError, match="size=7 is larger than an image of 9x6"):
         to_square(values(6, 9), 7)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_resizing_is_pillows_for_each_plane_and_may_enlarge(dtype: type, values: Values) -> None:
+    images: np.ndarray = values(2, 3, 6, 9).astype(dtype)
+    large = resized(images, 20, 5)
+    assert (large.shape, large.dtype) == ((2, 3, 5, 20), dtype)
+    expected = Image.fromarray(images[1, 2]).resize((20, 5), Image.Resampling.BILINEAR)
+    assert np.array_equal(large[1, 2], np.asarray(expected))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache
 from io import BytesIO
@@ -17,12 +15,10 @@ import numpy as np
 from recollect.errors import InputError
 from recollect.limits import DECODED, DECODED_GROWTH, IMAGE_PIXELS
 from recollect.pil_images import pil_values
-from recollect.sources.base import Progress
 
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
 
-_AT_ONCE = 64
 _LARGE = 4_000_000  # pixels; larger images are decoded one at a time, so that threads do not add up
 _one_large = Lock()
 _MOST_SCANS = 200  # of a JPEG; each goes over the whole image, and cameras write about ten
@@ -68,11 +64,11 @@ def decode(
     kinds: tuple[str, ...] | None = None,
     *,
     meter: Meter | None = None,
-    shrink: Callable[[np.ndarray], np.ndarray] | None = None,
+    convert: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Decode an image file to upright 8-bit values, C x H x W with 1 or 3 channels; `name` is for the error.
 
-    `meter` counts the file among those of its set. `shrink` is applied to the values, while no other large image is
+    `meter` counts the file among those of its set. `convert` is applied to the values, while no other large image is
     in memory.
     """
     from PIL import Image
@@ -84,7 +80,7 @@ def decode(
         with Image.open(file, formats=kinds or formats()) as image:
             _check(image)
             (meter or Meter()).add(image.width * image.height, size)
-            return _values(image, shrink)
+            return _values(image, convert)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     except MemoryError:  # not the file's fault: with bad=skip it would be left out
@@ -93,11 +89,11 @@ def decode(
         raise InputError(f"{name} cannot be read as an image: {_reason(error)}.") from None
 
 
-def _values(image: PillowImage.Image, shrink: Callable[[np.ndarray], np.ndarray] | None) -> np.ndarray:
+def _values(image: PillowImage.Image, convert: Callable[[np.ndarray], np.ndarray] | None) -> np.ndarray:
     is_large = image.width * image.height > _LARGE
     with _one_large if is_large else nullcontext():
         values = _channels_first(pil_values(_with_alpha(_upright(image))))
-        return shrink(values) if shrink else values
+        return convert(values) if convert else values
 
 
 def _channels_first(values: np.ndarray) -> np.ndarray:
@@ -178,33 +174,3 @@ def _jpeg2000_bits(image: PillowImage.Image) -> int:
     file.seek(0)
     start = header.find(b"\xff\x4f\xff\x51")
     return (header[start + 42] & 0x7F) + 1 if 0 <= start < len(header) - 42 else 0
-
-
-def in_parallel(task: Callable[[int], None], count: int, progress: Progress) -> list[tuple[int, InputError]]:
-    """Run task(0) ... task(count - 1) on threads; return those that refused their file, with their errors."""
-
-    def several(start: int) -> list[tuple[int, InputError]]:
-        failed = []
-        for number in range(start, min(start + _AT_ONCE, count)):
-            try:
-                task(number)
-            except InputError as error:
-                failed.append((number, error))
-        return failed
-
-    failures: list[tuple[int, InputError]] = []
-    starts = range(0, count, _AT_ONCE)
-    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:  # Pillow decodes outside Python's lock
-        for start, failed in zip(starts, pool.map(several, starts), strict=True):
-            failures += failed
-            progress(min(start + _AT_ONCE, count), count)
-    return failures
-
-
-def refuse(failures: Sequence[tuple[int, InputError]], count: int, advice: str) -> None:
-    """Raise one error that names what could not be read, if there is anything."""
-    if not failures:
-        return
-    reasons = " ".join(str(error) for _, error in failures[:3])
-    more = f" (and {len(failures) - 3} more)" if len(failures) > 3 else ""
-    raise InputError(f"{len(failures)} of {count} files cannot be used. {reasons}{more} {advice}")

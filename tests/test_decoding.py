@@ -1,6 +1,5 @@
 import contextlib
 import struct
-import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from recollect.decoding import decode, formats, suffixes
 from recollect.errors import InputError
-from recollect.sources.decoding import decode, formats, in_parallel, refuse, suffixes
 from tests.sources.conftest import encoded
 
 Values = Callable[..., np.ndarray]
@@ -164,34 +163,6 @@ def test_a_file_is_read_by_path(tmp_path: Path, values: Values) -> None:
     assert np.array_equal(decode(tmp_path / "a.png", "a"), pixels[None])
     with pytest.raises(InputError, match=r"^b cannot be read"):
         decode(tmp_path / "b.png", "b")
-
-
-def test_tasks_are_all_run_failures_gathered_and_progress_reported() -> None:
-    done: list[int] = []
-    reported: list[tuple[int, int]] = []
-
-    def task(number: int) -> None:
-        done.append(number)
-        if number % 50 == 7:
-            raise InputError(f"no {number}")
-
-    failures = in_parallel(task, 200, lambda some, total: reported.append((some, total)))
-    assert sorted(done) == list(range(200))
-    assert [(number, str(error)) for number, error in failures] == [(n, f"no {n}") for n in (7, 57, 107, 157)]
-    assert reported == sorted(reported)
-    assert reported[-1] == (200, 200)
-
-
-def test_tasks_run_on_other_threads() -> None:
-    names = set()
-    in_parallel(lambda number: names.add(threading.current_thread().name), 10, lambda done, total: None)
-    assert threading.main_thread().name not in names
-
-
-def test_refusing_names_three_and_counts_the_rest() -> None:
-    refuse([], 9, "Repair them.")
-    with pytest.raises(InputError, match=r"^5 of 9 files cannot be used. f0. f1. f2. \(and 2 more\) Repair them.$"):
-        refuse([(i, InputError(f"f{i}.")) for i in range(5)], 9, "Repair them.")
 
 
 def test_bytes_and_file_objects_are_not_left_open(values: Values, recwarn: pytest.WarningsRecorder) -> None:
