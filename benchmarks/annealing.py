@@ -39,6 +39,7 @@ class Average:
 def follow(stepper: Stepper, annealing: Annealing, averages: Sequence[Average], rows: int) -> Iterator[list[float]]:
     """Train while the rate is annealed; yield the step, the rate, the loss of a step and those of the averages."""
     assert annealing.length
+    assert stepper.recipe.average_steps
     total = int(annealing.length * BEYOND)
     for steps in range(1, total + 1):
         stepper.set_rate(stepper.recipe.rate * annealing.factor(steps - 1, 0.0, Limits()))

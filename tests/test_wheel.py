@@ -40,8 +40,8 @@ def test_the_wheel_runs_outside_the_repository(tmp_path: Path) -> None:
         "--no-deps",
         "--no-build-isolation",
         "-w",
-        tmp_path,
-        source,
+        str(tmp_path),
+        str(source),
     ]
     subprocess.run(command, check=True)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:

@@ -105,7 +105,7 @@ def train_command(
         seed=seed,
     )
     recipe = Recipe.for_network(net, len(images), optimizer, seed)
-    chosen = {"rate": rate, "batch": batch, "solve_below": solve_below}
+    chosen: dict[str, Any] = {"rate": rate, "batch": batch, "solve_below": solve_below}
     recipe = replace(recipe, **{name: value for name, value in chosen.items() if value is not None})
     with training_report() as report, interrupts_noted() as stop:
         result = train_to_loss(

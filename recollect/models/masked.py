@@ -24,9 +24,9 @@ class MaskedAutoencoder(nn.Module):
     ranks: Tensor
     hidden: Tensor
 
-    def __init__(self, network: nn.Module, patches: int, shown: int) -> None:
+    def __init__(self, network: Any, patches: int, shown: int) -> None:
         super().__init__()
-        self.network = network
+        self.network: Any = network
         ranks = ranks_of_passes(patches, shown)
         self.register_buffer("ranks", ranks)
         self.register_buffer("hidden", (ranks >= shown).float())

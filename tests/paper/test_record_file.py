@@ -30,7 +30,7 @@ def test_the_training_comes_first_and_the_cells_in_order(tmp_path: Path) -> None
     assert file.training is not None
     assert list(file.records) == sorted([LAST.key, BEST.key])
     again = tmp_path / f"{FIT.name}.jsonl"
-    RecordFile(file.training, dict(reversed(file.records.items()))).write(again)
+    RecordFile(file.training, dict(reversed(list(file.records.items())))).write(again)
     assert again.read_bytes() == path.read_bytes()
 
 

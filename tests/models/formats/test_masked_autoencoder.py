@@ -62,7 +62,8 @@ def test_a_folder_opens_and_is_audited_as_an_autoencoder(folder: Path) -> None:
 
 @torch.no_grad()
 def test_each_patch_is_the_mean_of_the_predictions_that_do_not_see_it(folder: Path) -> None:
-    opened, plain = open_model(folder), network()
+    opened: Any = open_model(folder)
+    plain = network()
     ranks, hidden = opened.ranks, opened.hidden
     assert ranks.shape == (4, 16)  # three quarters are hidden, so four passes show each patch once
     predictions = torch.stack([plain(X, noise=row.expand(3, -1)).logits for row in ranks])
@@ -110,7 +111,7 @@ def test_what_does_not_open_is_said(folder: Path, settings: dict[str, Any], mess
 
 def test_settings_that_name_code_are_not_passed_on(folder: Path) -> None:
     named = {"auto_map": {"AutoModel": "evil--code.Model"}, "_attn_implementation": "evil/kernels"}
-    opened = open_model(changed(folder, **named, quantization_config={"quant_method": "evil"}))
+    opened: Any = open_model(changed(folder, **named, quantization_config={"quant_method": "evil"}))
     assert opened.network.config._attn_implementation == "sdpa"
     with torch.no_grad():
         assert torch.allclose(opened(X), open_model(changed(folder, auto_map=None))(X))
