@@ -170,8 +170,7 @@ def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near:
     down, right = _margin(height), _margin(width)
     middle = _View(train, slice(down, height - down), slice(right, width - right))
     averages = _averages(middle)
-    count = _MORE_DIRECTIONS if max(len(train), len(left)) <= _SMALL_SET else _DIRECTIONS
-    centre, directions = _principal_directions(averages, count)
+    centre, directions = _principal_directions(averages, _count_of_directions(train, left))
     targets = (averages - centre) @ directions
     order = targets[:, 0].argsort()  # neighbours in this order are alike, so that most blocks need not be compared
     variances = dict(zip(middle.ids, middle.pixels.flatten(1).var(1, correction=0).tolist(), strict=True))
@@ -191,6 +190,10 @@ def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near:
         pairs = tuple(pair for pair in pairs if pair.mse <= _MOVED_SHARE * variances[pair.second])
         yield from (replace(pair, moved=_move(mirrored, dy, dx)) for pair in pairs)
         waiting[[position[pair.first] for pair in pairs]] = False
+
+
+def _count_of_directions(train: Images, control: Images) -> int:
+    return _MORE_DIRECTIONS if max(len(train), len(control)) <= _SMALL_SET else _DIRECTIONS
 
 
 def _margin(side: int) -> int:

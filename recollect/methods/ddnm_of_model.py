@@ -34,6 +34,7 @@ class DDNMOfModel(Method):
     only_erasures: ClassVar[bool] = True
     only_diffusion: ClassVar[bool] = True
     headline_subject: ClassVar[str] = "the model as an inpainter that knows which pixels were erased"
+    colour: ClassVar[str | None] = "teal"
     order: ClassVar[int] = 9
 
     @staticmethod

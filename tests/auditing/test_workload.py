@@ -21,7 +21,9 @@ def test_the_most_passes_of_methods_and_of_an_audit() -> None:
     assert most_passes(Refined()) == 3 * 4000 + 1000
     asked = request(methods=[Iterate(limit=10), KnownMask()], attractors=2)
     work = Workload.of(asked, open_inputs(asked))
-    assert work.stages == {"tuning": 0, "cells": 2 * (10 + 4) * (10 + 40), "stability": 3 * 2 * 10, "attractors": 1000}
+    assert work.stages == {
+        "tuning": 0, "cells": 2 * (10 + 4) * (10 + 40), "stability": 3 * 2 * 10, "generated": 0, "attractors": 1000
+    }  # fmt: skip
     searched = request(methods="blind")
     assert Workload.of(searched, open_inputs(searched)).stages["tuning"] > 0
 

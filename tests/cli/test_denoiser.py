@@ -38,7 +38,7 @@ def test_a_denoiser_is_trained_and_audited(folder: Path) -> None:
     facts = json.loads((folder / "audited" / "audit.json").read_text())
     assert facts["model"]["noise_level"] == 0.3
     assert len(facts["noise_levels"]) == 5
-    assert "--noise-level takes a number or auto" in mistake(*audit, "--noise-level", "high")
+    assert "--noise-level takes a number, annealed or auto" in mistake(*audit, "--noise-level", "high")
     assert "noise_level is for diffusion models" in mistake(*QUICK, "--noise-level", "0.3")
 
 

@@ -16,7 +16,10 @@ from tests.planted import Memorizer
 
 
 def batch_statistics() -> nn.Module:
-    return nn.BatchNorm2d(3, track_running_stats=False).eval()
+    layer = nn.BatchNorm2d(3, track_running_stats=False).eval()
+    nn.init.constant_(layer.weight, 0.2)
+    nn.init.constant_(layer.bias, 0.5)  # values of images, so that their range is not in doubt
+    return layer
 
 
 def attention(x: Tensor) -> Tensor:

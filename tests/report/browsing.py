@@ -14,7 +14,7 @@ from recollect.records import Record
 from recollect.scoring import Rate, Score
 
 SETS = {"training": "train", "unseen": "control"}
-TABLE = """() => [...document.querySelectorAll('table.all tbody tr')].map(row => ({
+TABLE = """() => [...document.querySelectorAll('table.all:not(.costs) tbody tr')].map(row => ({
     cell: [...row.querySelectorAll('th, td')].slice(0, 3).map(cell => cell.textContent),
     count: Number(row.querySelector('[data-show=count]').textContent),
     percent: row.querySelector('[data-show=percent]').textContent,

@@ -45,7 +45,8 @@ def test_the_time_left_ends_where_the_last_layer_is_solved() -> None:
     estimates: list[list[float | None]] = []
     for until in (1e-5, 1e-8):
         reports: list[Progress] = []
-        train(until=until, milestones=(), recipe=Recipe(rate=2e-3), seconds_per_pass=0.01, report=reports.append)
+        slow = replace(RECIPE, rate=2e-3)  # enough windows for an estimate
+        train(until=until, milestones=(), recipe=slow, seconds_per_pass=0.01, report=reports.append)
         estimates.append([progress.seconds_left for progress in reports[:-1]])
     assert estimates[0] == estimates[1]
     assert sum(seconds is not None for seconds in estimates[0]) > 4

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 DASHES: tuple[Any, ...] = (
     "-", (0, (5, 1.5)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (9, 1.5, 1.5, 1.5)), (0, (2, 2)), (0, (1, 3)),
-    (0, (6, 1, 1, 1, 1, 1)),
+    (0, (6, 1, 1, 1, 1, 1)), (0, (12, 2)),
 )  # fmt: skip
 GRID, FRAME = "#d9dde2", "#9aa5b1"
 

@@ -86,7 +86,9 @@ def test_the_normalization_that_the_folder_states_is_used(folder: Path) -> None:
     opened = open_model(folder)
     assert isinstance(opened, Adapted)
     assert opened.how.into.words.startswith("mean='0.5,0.4,0.3'")
-    assert not isinstance(open_model(folder, input_range="0,1"), Adapted)
+    stated = open_model(folder, input_range="0,1")
+    assert isinstance(stated, Adapted)
+    assert stated.how.into.words.startswith("input_range='0,1'")
     (folder / "preprocessor_config.json").write_text(json.dumps(processor | {"do_normalize": False}))
     assert not isinstance(open_model(folder), Adapted)
 
