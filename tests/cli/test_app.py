@@ -66,7 +66,11 @@ def test_python_dash_m_is_the_same_command() -> None:
 
 
 AUDITING = {*signature(AuditRequest).parameters, *signature(recollect.open_model).parameters}
-TRAINING = {p for f in (recollect.train_to_loss, Recipe, recollect.FullyConnected, recollect.UNet) for p in signature(f).parameters}
+TRAINING = {
+    p
+    for f in (recollect.train_to_loss, Recipe, recollect.FullyConnected, recollect.UNet)
+    for p in signature(f).parameters
+}
 
 
 @pytest.mark.parametrize(

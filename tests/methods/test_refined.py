@@ -15,10 +15,10 @@ from recollect.methods.refined import BUDGET_FACTOR, Answer
 from recollect.recovery import Recovery, Stop
 from tests.planted import Memorizer
 
-STORED = load("photos?count=12&size=12")
-OTHERS = load("photos?count=8&size=12&part=control")
+STORED = load("photos?count=12&size=16")
+OTHERS = load("photos?count=8&size=16&part=control")
 MEMORIZER = Memorizer(STORED.pixels)
-SMALL, LARGE = load("photos?count=12&size=8"), load("photos?count=12&size=16")
+SMALL = load("photos?count=12&size=8")
 
 pytestmark = pytest.mark.usefixtures("both_paths")
 
@@ -99,7 +99,7 @@ def test_errors_of_the_model_on_kept_pixels_do_not_count() -> None:
 
 def test_exactly_constant_areas_cost_no_accuracy() -> None:
     """Erased pixels that hold nearly the colour of a constant area are not pasted over an exact answer."""
-    flat = LARGE.pixels.clone()
+    flat = STORED.pixels.clone()
     flat[..., 8:, :] = 0.5
     f = Memorizer(flat)
     y = flat.clone()
@@ -214,9 +214,9 @@ def test_a_blur_is_refined_without_masks() -> None:
 
 @pytest.mark.parametrize("width", [1.55, 2.33])
 def test_a_width_between_those_of_the_grid_is_found_and_costs_no_accuracy(width: float) -> None:
-    seen = observe(LARGE, Blur(torch.tensor([width])))
-    blind, refined = (method(start=Blur.first_guess)(Memorizer(LARGE.pixels), seen.y) for method in (Blind, Refined))
-    errors = [(found.estimate - LARGE.pixels).square().mean() for found in (blind, refined)]
+    seen = observe(STORED, Blur(torch.tensor([width])))
+    blind, refined = (method(start=Blur.first_guess)(MEMORIZER, seen.y) for method in (Blind, Refined))
+    errors = [(found.estimate - STORED.pixels).square().mean() for found in (blind, refined)]
     assert errors[1] <= errors[0]
     assert torch.allclose(refined.degradation.width, torch.tensor(width), atol=1e-2)  # type: ignore[union-attr]
 
