@@ -16,6 +16,8 @@ from tests.read_only_repository import ROOT, read_only_repository
 
 SHARED = ROOT.parent / "shared" / "data"
 
+# Some virtual machines announce AMX and cannot run it: bfloat16 would end the process. Read when oneDNN is first used.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 torch.set_num_threads(1)
 gc.set_threshold(50_000)  # tests make few cycles, and a collection walks all that torch has imported
 
