@@ -50,6 +50,7 @@ def broken():
 
 AUDIT = ["audit", "making_a_model:Planted", "--train", "train.npy", "--control", "control.npy"]
 QUICK = [*AUDIT, "--masks", "block,half", "--gamma", "0.5", "--start", "half_kept"]
+TWO_ATTACKS = [*QUICK, "--methods", "iterate,blind"]  # for tests in which it does not matter what is recovered
 
 
 def fill(folder: Path) -> Path:

@@ -17,7 +17,7 @@ from recollect.errors import InputError
 from recollect.methods import METHODS
 from recollect.sources import SOURCES
 from tests.auditing.making import pictures
-from tests.cli.running import QUICK, fill, here, mistake, run
+from tests.cli.running import QUICK, TWO_ATTACKS, fill, here, mistake, run
 
 
 @pytest.fixture
@@ -101,11 +101,11 @@ def test_an_audit_that_cannot_pass_is_inconclusive(folder: Path) -> None:
 
 
 def test_out_of_time_it_stops_and_the_same_command_resumes(folder: Path) -> None:
-    stopped = here(*QUICK, "--max-seconds", "1e-9")
+    stopped = here(*TWO_ATTACKS, "--max-seconds", "1e-9")
     assert (stopped.exit_code, stopped.stdout) == (1, "")
     assert "recollect: 1e-09 seconds are over, in training / block / " in stopped.stderr
     assert stopped.stderr.endswith("Finished cells are kept, and the same command resumes the audit.\n")
-    assert here(*QUICK, "--max-seconds", "1000").exit_code == 0
+    assert here(*TWO_ATTACKS, "--max-seconds", "1000").exit_code == 0
 
 
 def test_verbose_prints_every_mask_membership_and_all_remarks(folder: Path) -> None:
@@ -310,12 +310,12 @@ def go(folder: Path) -> Result:
     """The command in this process, in that folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        return here(*QUICK)
+        return here(*TWO_ATTACKS)
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_in_the_middle_it_resumes_to_the_same_result(tmp_path: Path, whole: Path, stop: signal.Signals) -> None:
-    code, out, err = run(fill(tmp_path), *QUICK, SIGNAL_IN_THE_MIDDLE=str(int(stop)))
+    code, out, err = run(fill(tmp_path), *TWO_ATTACKS, SIGNAL_IN_THE_MIDDLE=str(int(stop)))
     assert out == ""
     if stop == signal.SIGINT:
         sentence = "recollect: interrupted; finished work is kept, and the same command resumes it."

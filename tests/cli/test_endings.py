@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from recollect.names import original_name
-from tests.cli.running import QUICK, fill, run
+from tests.cli.running import QUICK, TWO_ATTACKS, fill, run
 
 SENTENCE = "recollect: interrupted; finished work is kept, and the same command resumes it."
 
@@ -38,7 +38,7 @@ def fault():
         raise MemoryError
     raise RuntimeError("the \\x1b[31mpump failed\\nat line 3")
 """
-FAULTY_AUDIT = ["audit", "faulty:Faulty", *QUICK[2:], "--methods", "iterate,blind"]
+FAULTY_AUDIT = ["audit", "faulty:Faulty", *TWO_ATTACKS[2:]]
 
 
 def finished(folder: Path) -> set[str]:
@@ -93,12 +93,12 @@ def test_the_whole_error_is_shown_if_asked_for(folder: Path, command: list[str])
 
 
 def test_sigterm_in_the_middle_is_treated_like_ctrl_c(folder: Path) -> None:
-    code, out, err = run(folder, *QUICK, SIGNAL_IN_THE_MIDDLE=str(int(signal.SIGTERM)))
+    code, out, err = run(folder, *TWO_ATTACKS, SIGNAL_IN_THE_MIDDLE=str(int(signal.SIGTERM)))
     assert (code, out, err.strip().splitlines()[-1]) == (143, "", SENTENCE)
     assert "Traceback" not in err
     before = finished(folder)
     assert len(before) == 3
-    assert run(folder, *QUICK)[0] == 0
+    assert run(folder, *TWO_ATTACKS)[0] == 0
     assert before < finished(folder)
 
 
@@ -184,7 +184,7 @@ def test_names_of_files_cannot_steer_the_terminal_or_a_spreadsheet(tmp_path: Pat
     shown = run(tmp_path, "data", "show", "folder:set")
     assert shown[0] == 0
     assert r"\x1b[31mred.png" in shown[1]
-    code, out, err = run(tmp_path, *QUICK, "--train", "folder:set")
+    code, out, err = run(tmp_path, *TWO_ATTACKS, "--train", "folder:set")
     assert code == 0, err
     report = (tmp_path / "audit" / "report.html").read_text()
     assert not [text for text in (shown[1], out, err, report) if "\x1b" in text]

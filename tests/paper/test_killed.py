@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from recollect.record_lines import read_lines
 from tests import warm
 
@@ -59,6 +61,7 @@ def records(folder: Path) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_run_equals_one_that_was_not_bit_for_bit(tmp_path: Path) -> None:
     ended = warm.run(PROGRAM, str(tmp_path), *map(str, MOMENTS))
     assert ended.code == 0, ended.err
