@@ -52,9 +52,12 @@ result.picture("dust")
 
 # %% [markdown]
 # ## What the result means
-# The attack recovers training images almost exactly, and no unseen image. The only other source of the missing pixels
-# is the network, so the network has stored these images. Whoever has the network and a part of a training image can
-# get the rest.
+# The attack recovers every training image almost exactly, and no unseen image. The missing pixels can only come from
+# the network, so the network has stored these images. Whoever has the network and a part of a training image can get
+# the rest.
+#
+# Look at the unseen images again. For some of them the attack returns a training image that has nothing to do with the
+# damaged one. The network gives its training images away even then.
 #
 # The folder `audit` now holds `report.html` with every image, mask and method. `recollect demo` runs a larger version
 # of this notebook. [Read a report](../report.md) explains the page, and [what the number means](../limits.md) its

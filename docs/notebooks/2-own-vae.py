@@ -36,8 +36,8 @@ images = recollect.load("photos?count=24&size=16")
 unseen = recollect.load("photos?count=24&size=16&part=control")
 
 torch.manual_seed(0)
-vae = VAE(size=3 * 16 * 16, width=384, latent=32)
-steps = 3000
+vae = VAE(size=3 * 16 * 16, width=256, latent=32)
+steps = 1500
 optimizer = torch.optim.Adam(vae.parameters(), 1e-3)
 schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
 for _ in range(steps):
@@ -49,7 +49,7 @@ for _ in range(steps):
     optimizer.step()
     schedule.step()
 vae.eval()
-print(f"mean square error: {float((vae(images.pixels)[0] - images.pixels).square().mean()):.1e}")
+print(f"mean square error at the end of the training: {error.item():.1e}")
 
 # %% [markdown]
 # ## Say which output is the image
@@ -75,4 +75,9 @@ result
 
 # %% [markdown]
 # ## What the result means
-# TODO
+# The audit recovers all training images that it scored, at least approximately, and no unseen image. This VAE has far
+# more weights than it needs for 24 images, and its divergence term is weak. It learnt the images by heart.
+#
+# A VAE is no protection by itself. More images, a smaller network or a stronger divergence term reduce what it stores.
+# Run the audit again after such a change: both rates stand in one report. [Audit your own model](../own-model.md)
+# explains all options of `open_model`.
