@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ROWS = ("given", "recovered", "original")
 INCHES, DOTS = 1.1, 120  # of a column, and of an inch
+LOWEST = 0.75  # inches of a row, which holds its label
 PAPER = "white"
 
 
@@ -44,7 +45,8 @@ def _drawn(groups: Mapping[str, list[np.ndarray]]) -> Image:
 
     columns = [len(rows[0]) for rows in groups.values()]
     height, width = next(iter(groups.values()))[0].shape[1:3]
-    size = (INCHES * sum(columns) + 0.3, INCHES * len(ROWS) * height / width + 0.3)
+    row = max(INCHES * height / width, LOWEST)
+    size = (INCHES * sum(columns) + 0.3, row * len(ROWS) + 0.3)
     figure = Figure(figsize=size, layout="constrained", facecolor=PAPER)
     for part, (title, rows) in zip(
         np.atleast_1d(figure.subfigures(1, len(groups), width_ratios=columns)), groups.items(), strict=True
@@ -55,8 +57,9 @@ def _drawn(groups: Mapping[str, list[np.ndarray]]) -> Image:
             axes.imshow(picture.squeeze(), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
-        for axes, label in zip(grid[:, 0], ROWS, strict=True):
-            axes.set_ylabel(label, fontsize=9)
+        if title == next(iter(groups)):
+            for axes, label in zip(grid[:, 0], ROWS, strict=True):
+                axes.set_ylabel(label, fontsize=9)
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=DOTS, metadata={"Software": None})
     return Image.open(file)
