@@ -37,7 +37,8 @@ def run(source: Path) -> NotebookNode:
     notebook = read_source(source)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        NotebookClient(notebook, LONGEST_CELL, "python3", resources={"metadata": {"path": folder}}).execute()
+        resources = {"metadata": {"path": folder}}
+        NotebookClient(notebook, timeout=LONGEST_CELL, kernel_name="python3", resources=resources).execute()
     notebook.metadata["recollect"] = {"key": key_of(source), "seconds": round(time.monotonic() - began, 1)}
     return notebook
 
@@ -51,6 +52,11 @@ def kept(name: str, source: Path, folder: Path = RUNS) -> NotebookNode | None:
     return notebook if notebook.metadata.get("recollect", {}).get("key") == key_of(source) else None
 
 
+def keep(name: str, notebook: NotebookNode, folder: Path = RUNS) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, folder / f"{name}.ipynb")
+
+
 def key_of(source: Path) -> str:
     """Hash all that decides the outputs of a notebook but the libraries it uses."""
     files = [source, *sorted((ROOT / "recollect").rglob("*.py"))]
@@ -58,14 +64,13 @@ def key_of(source: Path) -> str:
 
 
 def main(*names: str) -> None:
-    RUNS.mkdir(parents=True, exist_ok=True)
     for name, source in sources().items():
         if names and name not in names:
             continue
         notebook = kept(name, source)
         if notebook is None:
             notebook = run(source)
-            nbformat.write(notebook, RUNS / f"{name}.ipynb")
+            keep(name, notebook)
         sys.stdout.write(f"{name}: {notebook.metadata['recollect']['seconds']:.0f} s\n")
 
 
