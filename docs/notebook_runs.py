@@ -17,9 +17,11 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 ROOT = Path(__file__).parents[1]
 SOURCES, RUNS = ROOT / "docs" / "notebooks", ROOT / "build" / "notebooks"
+NO_NETWORK = Config({"KernelManager": {"transport": "ipc"}})  # the kernel is reached through files, not through ports
 LONGEST_CELL = 600  # seconds; far above two minutes, since other programs may be running
 
 
@@ -29,7 +31,11 @@ def sources() -> dict[str, Path]:
 
 
 def read_source(source: Path) -> NotebookNode:
-    return jupytext.read(source, fmt="py:percent")
+    """Read a notebook without outputs."""
+    notebook = jupytext.read(source, fmt="py:percent")
+    notebook.metadata["kernelspec"] = {"name": "python3", "language": "python", "display_name": "Python 3"}
+    notebook.metadata["language_info"] = {"name": "python"}
+    return notebook
 
 
 def run(source: Path) -> NotebookNode:
@@ -38,7 +44,7 @@ def run(source: Path) -> NotebookNode:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}
-        NotebookClient(notebook, timeout=LONGEST_CELL, kernel_name="python3", resources=resources).execute()
+        NotebookClient(notebook, timeout=LONGEST_CELL, resources=resources, config=NO_NETWORK).execute()
     notebook.metadata["recollect"] = {"key": key_of(source), "seconds": round(time.monotonic() - began, 1)}
     return notebook
 
