@@ -20,9 +20,7 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).parents[1]
 SOURCES, RUNS = ROOT / "docs" / "notebooks", ROOT / "build" / "notebooks"
-ERRORS_ONLY = [
-    "--log-level=ERROR"
-]  # the kernel warns that its port, which this machine alone can reach, has no encryption
+ERRORS_ONLY = ["--log-level=ERROR"]  # the kernel warns that its port, which is local, has no encryption
 LONGEST_CELL = 600  # seconds; far above two minutes, since other programs may be running
 
 
