@@ -68,7 +68,7 @@ class GalleryPage:
 
     def card(self) -> str:
         """Write the notebook's entry in the index: a picture if it was run, its title and its first paragraph."""
-        picture = f"[![{self.title}]({min(self.pictures)})]({self.name}.md)\n\n" if self.pictures else ""
+        picture = f"[![{self.title}]({next(iter(self.pictures))})]({self.name}.md)\n\n" if self.pictures else ""
         return f"## [{self.title}]({self.name}.md)\n\n{self.summary}\n\n{picture}"
 
 
