@@ -44,8 +44,16 @@ def run(source: Path) -> NotebookNode:
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}
         NotebookClient(notebook, timeout=LONGEST_CELL, resources=resources, extra_arguments=ERRORS_ONLY).execute()
+    for output in outputs(notebook):
+        if "text/html" in output.get("data", {}):
+            output.data.pop("text/plain", None)  # the same once more, as the long repr of an object
     notebook.metadata["recollect"] = {"key": key_of(source), "seconds": round(time.monotonic() - began, 1)}
     return notebook
+
+
+def outputs(notebook: NotebookNode) -> list[NotebookNode]:
+    """List what the cells of a notebook put out."""
+    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
 
 
 def kept(name: str, source: Path, folder: Path = RUNS) -> NotebookNode | None:

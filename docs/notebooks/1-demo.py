@@ -26,7 +26,9 @@ print(training.why)
 damaged = recollect.observe(images, recollect.mask("half", images.shape))
 recovery = recollect.Blind(gamma=0.5)(network, damaged.y)
 print(recovery)
-print("recovered:", recollect.Score.of(recovery.estimate, images.pixels).accurate)
+print(
+    "recovered:", recollect.Score.of(recovery.estimate, images.pixels).accurate
+)
 
 # %% [markdown]
 # ## Compare with unseen images
@@ -34,7 +36,12 @@ print("recovered:", recollect.Score.of(recovery.estimate, images.pixels).accurat
 
 # %%
 result = recollect.audit(
-    network, train=images, control=unseen, masks="half,block,dust", methods="blind,iterate", out="audit"
+    network,
+    train=images,
+    control=unseen,
+    masks="half,block,dust",
+    methods="blind,iterate",
+    out="audit",
 )
 result.picture("half")
 

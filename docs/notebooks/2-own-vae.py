@@ -17,10 +17,22 @@ import recollect
 class VAE(nn.Module):
     def __init__(self, size: int, width: int, latent: int) -> None:
         super().__init__()
-        self.encode = nn.Sequential(nn.Linear(size, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
-        self.mean, self.log_variance = nn.Linear(width, latent), nn.Linear(width, latent)
+        self.encode = nn.Sequential(
+            nn.Linear(size, width),
+            nn.SiLU(),
+            nn.Linear(width, width),
+            nn.SiLU(),
+        )
+        self.mean, self.log_variance = (
+            nn.Linear(width, latent),
+            nn.Linear(width, latent),
+        )
         self.decode = nn.Sequential(
-            nn.Linear(latent, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, size)
+            nn.Linear(latent, width),
+            nn.SiLU(),
+            nn.Linear(width, width),
+            nn.SiLU(),
+            nn.Linear(width, size),
         )
 
     def forward(self, x):
@@ -43,7 +55,9 @@ schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
 for _ in range(steps):
     output, mean, log_variance = vae(images.pixels)
     error = (output - images.pixels).square().mean()
-    divergence = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).mean()
+    divergence = (
+        0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).mean()
+    )
     optimizer.zero_grad()
     (error + 1e-5 * divergence).backward()
     optimizer.step()
@@ -67,7 +81,14 @@ model = recollect.open_model(vae, output=0)
 # These images are left out of the score.
 
 # %%
-result = recollect.audit(model, train=images, control=unseen, masks="block,dust", methods="blind", out="audit")
+result = recollect.audit(
+    model,
+    train=images,
+    control=unseen,
+    masks="block,dust",
+    methods="blind",
+    out="audit",
+)
 result.picture("dust")
 
 # %%

@@ -27,7 +27,11 @@ print(training.why)
 # %%
 damaged = recollect.observe(images[:1], recollect.mask("dust", images.shape))
 rounds = []
-recollect.Blind(gamma=0.5, steps=5)(network, damaged.y, trace=lambda snapshot: rounds.append(snapshot.estimate[0]))
+recollect.Blind(gamma=0.5, steps=5)(
+    network,
+    damaged.y,
+    trace=lambda snapshot: rounds.append(snapshot.estimate[0]),
+)
 
 shown = {"given": damaged.y[0]}
 numbers = sorted({1, 2, len(rounds) // 2, len(rounds)})
@@ -46,7 +50,14 @@ plt.show()
 
 # %%
 attack = recollect.Blind(gamma=0.5, limit=20)
-result = recollect.audit(network, train=images, control=unseen, masks="dust,block", methods=[attack], out="audit")
+result = recollect.audit(
+    network,
+    train=images,
+    control=unseen,
+    masks="dust,block",
+    methods=[attack],
+    out="audit",
+)
 result.picture("dust")
 
 # %%

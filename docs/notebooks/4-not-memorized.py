@@ -33,7 +33,9 @@ def autoencoder(x):
 
 # %%
 for name, pixels in (("training", images.pixels), ("unseen", unseen.pixels)):
-    print(f"{name} images: mean square error {(autoencoder(pixels) - pixels).square().mean():.1e}")
+    print(
+        f"{name} images: mean square error {(autoencoder(pixels) - pixels).square().mean():.1e}"
+    )
 
 # %% [markdown]
 # ## Audit a sample
@@ -70,8 +72,8 @@ result
 [check.sentence for check in result.checks if check.level == "warning"]
 
 # %% [markdown]
-# - **How many images were tried?** With 0 of 40, up to 9% of all training images may still be recoverable. That is why
-#   the model passes a limit of 10% and would not pass one of 1%. [Use in CI](../ci.md) says how many images a limit
-#   needs.
+# - **How many images were tried?** With 0 of 40, a few percent of all training images may still be recoverable. The
+#   verdict above states the upper bound. The model passes a limit of 10%, and would not pass one of 1%.
+#   [Use in CI](../ci.md) says how many images a limit needs.
 #
 # Even then the result is about these attacks: [what the number means](../limits.md).

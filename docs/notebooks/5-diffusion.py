@@ -17,7 +17,9 @@ from recollect.diffusion import DenoiserRecipe, train_denoiser
 images = recollect.load("photos?count=16&size=16")
 unseen = recollect.load("photos?count=16&size=16&part=control")
 recipe = DenoiserRecipe("residual", {"width": 256, "blocks": 3}, batch=64)
-denoiser = train_denoiser(images, "denoiser", max_steps=800, recipe=recipe, device="cpu", samples=0)
+denoiser = train_denoiser(
+    images, "denoiser", max_steps=800, recipe=recipe, device="cpu", samples=0
+)
 
 # %% [markdown]
 # ## Audit it at one noise level
@@ -50,8 +52,17 @@ levels = result.facts["noise_levels"]
 sigmas = [level["sigma"] for level in levels]
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for name, label in (("train", "training images"), ("control", "unseen images")):
-    axes.loglog(sigmas, [level["denoising_loss"][name] for level in levels], marker="o", label=label)
-axes.set(xlabel="noise level", ylabel="mean square error", title="Error after removing the noise")
+    axes.loglog(
+        sigmas,
+        [level["denoising_loss"][name] for level in levels],
+        marker="o",
+        label=label,
+    )
+axes.set(
+    xlabel="noise level",
+    ylabel="mean square error",
+    title="Error after removing the noise",
+)
 axes.legend()
 plt.show()
 

@@ -14,15 +14,37 @@ from torch import nn
 
 import recollect
 
-COLUMNS = ["age", "income", "rent", "savings", "loans", "cards", "calls", "visits"]
-COLUMNS += ["claims", "tenure", "orders", "returns", "balance", "limit", "score", "children"]
+COLUMNS = [
+    "age",
+    "income",
+    "rent",
+    "savings",
+    "loans",
+    "cards",
+    "calls",
+    "visits",
+]
+COLUMNS += [
+    "claims",
+    "tenure",
+    "orders",
+    "returns",
+    "balance",
+    "limit",
+    "score",
+    "children",
+]
 
 
 def make_rows(count, seed):
-    shared = torch.randn(5, len(COLUMNS), generator=torch.Generator().manual_seed(0))
+    shared = torch.randn(
+        5, len(COLUMNS), generator=torch.Generator().manual_seed(0)
+    )
     generator = torch.Generator().manual_seed(seed)
     values = torch.randn(count, 5, generator=generator) @ shared / 2
-    values = values + 0.5 * torch.randn(count, len(COLUMNS), generator=generator)
+    values = values + 0.5 * torch.randn(
+        count, len(COLUMNS), generator=generator
+    )
     return recollect.Images(torch.sigmoid(values), columns=COLUMNS)
 
 
@@ -77,12 +99,16 @@ result
 
 # %%
 for name, table in (("training row", rows), ("unseen row", unseen)):
-    damaged = recollect.observe(table[:1], recollect.mask(private, table.shape, columns=table.columns))
+    damaged = recollect.observe(
+        table[:1], recollect.mask(private, table.shape, columns=table.columns)
+    )
     recovered = recollect.Refined(gamma=0.5)(autoencoder, damaged.y).estimate[0]
     print(name)
     for column in ("income", "savings", "loans", "score"):
         place = COLUMNS.index(column)
-        print(f"  {column:8} recovered {recovered[place]:.3f}   original {table.pixels[0, place]:.3f}")
+        print(
+            f"  {column:8} recovered {recovered[place]:.3f}   original {table.pixels[0, place]:.3f}"
+        )
 
 # %% [markdown]
 # ## What the result means

@@ -32,7 +32,7 @@ SMALL = """# %% [markdown]
 
 def headline(notebook: Any) -> tuple[int, ...]:
     """Training images recovered, training images in all, and unseen images recovered, as a notebook shows them."""
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    outputs = notebook_runs.outputs(notebook)
     shown = " ".join(str(output.get("data", {}).get("text/html", "")) for output in outputs)
     counts = RECOVERED.search(shown)
     assert counts, shown
@@ -41,7 +41,7 @@ def headline(notebook: Any) -> tuple[int, ...]:
 
 def problems(notebook: Any) -> list[Any]:
     """What a notebook printed as a warning or an error."""
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    outputs = notebook_runs.outputs(notebook)
     return [output for output in outputs if output.get("name") == "stderr" or output.output_type == "error"]
 
 
