@@ -51,7 +51,8 @@ types: $(READY) ## Check types
 format: $(READY) ## Format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-docs: $(READY) ## Build these pages and the API reference as a site, in site/
+docs: $(READY) ## Run the notebooks of the gallery and build all pages as a site, in site/
+	@$(BIN)/python docs/notebook_runs.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "The site: site/index.html"
 
 hooks: $(READY) ## Have git check style and types before each commit

@@ -17,10 +17,12 @@ from recollect.auditing.statistics import TABLES, Statistics, image_columns, tab
 from recollect.auditing.store import Store, write_csv
 from recollect.auditing.thresholds import Threshold
 from recollect.auditing.verdict import Verdict
+from recollect.errors import InputError, is_whole
 from recollect.records import AUDIT_FORMAT, atomically, load_arrays, save_arrays, write_sealed
 
 if TYPE_CHECKING:
     import pandas as pd
+    from PIL.Image import Image
 
     from recollect.report.read import SavedAudit
 
@@ -110,6 +112,21 @@ class Audit(Statistics):
 
         columns = [pd.DataFrame(image_columns(record)).astype(dict.fromkeys(FLOATS, float)) for record in self.records]
         return pd.concat(columns, ignore_index=True)
+
+    def picture(self, mask: str | None = None, method: str | None = None, count: int = 4) -> Image:
+        """Draw a few training and unseen images as given, recovered and original; a notebook shows the picture.
+
+        Without a mask the first one is shown, without a method the best attack.
+        """
+        from recollect.report.comparison import draw_comparison
+
+        mask, method = mask or self.masks[0], method or self.main_method
+        self.record("train", mask, method)  # refuses names that this audit does not have
+        if not self.store.pictures:
+            raise InputError("This audit kept no pictures; run it with pictures=True.")
+        if not is_whole(count, 1):
+            raise InputError(f"count is how many images of each set to show, 1 or more; got {count!r}.")
+        return draw_comparison(self.store.pictures, mask, method, count, self.kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the per-image rows, as it stands in audit.json."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from recollect import InputError
 from recollect.auditing import Audit
 from recollect.auditing.store import write_csv
 from recollect.records import AUDIT_FORMAT, write_sealed
@@ -130,3 +131,25 @@ def test_saving_an_audit_over_another_mixes_nothing(planted: Audit, tmp_path: Pa
     assert sorted(facts(tmp_path)["cells"]) == sorted(p.stem for p in (tmp_path / "cells").glob("*.json"))
     assert facts(tmp_path / "earlier" / "1")["train"]["images"] == 4
     assert "dust" not in (tmp_path / "images.csv").read_text()
+
+
+# --- as a picture
+
+
+def test_a_notebook_shows_a_picture_of_both_sets(planted: Audit) -> None:
+    shown = planted.picture(count=3)
+    assert shown.width > shown.height > 100
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [(("nothing",), "has no cell"), (("half", "nothing"), "has no cell"), (("half", "blind", 0), "1 or more; got 0")],
+)
+def test_a_picture_that_there_is_not_is_refused(planted: Audit, names: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        planted.picture(*names)
+
+
+def test_an_audit_without_pictures_says_so() -> None:
+    with pytest.raises(InputError, match="kept no pictures"):
+        small_audit(pictures=False, methods="iterate").picture()
