@@ -3,6 +3,7 @@
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 565 --only 100,300,1000
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --steps 3728 --only 1000b,3000,10000
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 560 --only 3000-long
+    python benchmarks/diffusion.py --out RECORDS --speed        # steps alone, of a network that is not trained
     python benchmarks/diffusion.py --images FOLDER --out TRIAL --small      # everything, tiny, on a CPU in a minute
 
 RECORDS is results/diffusion. FOLDER holds train.npy and unseen.npy: bytes, N x 3 x 32 x 32. Each part trains one U-Net
@@ -33,7 +34,6 @@ from diffusion_attacks import (
     SEARCHED,
     STEPS,
     Damaged,
-    InBfloat16,
     Sets,
     annealed,
     attacked,
@@ -44,7 +44,7 @@ from diffusion_attacks import (
     iterated,
     measure,
     refined,
-    step_against_network,
+    step_speeds,
 )
 from diffusion_training import Trained, learner_for, seconds_a_step, steps_in_all, train_lengths
 from reporting import check_writable, input_errors_end_it
@@ -89,7 +89,8 @@ class Scale:
     lengths: tuple[float, ...] = (1 / 9, 1 / 3, 1.0)
     steps: int | None = None  # of the longest training; default: what the time allows
     timed_steps: int = 20
-    timing: float = 40.0  # seconds, with the kernels that are compiled
+    timing: float = 60.0  # seconds, with the kernels that are compiled
+    timed_batches: tuple[int, ...] = (64, 256)
     pixels: int = 32
     recipe: dict[str, Any] = field(default_factory=dict)
 
@@ -106,7 +107,7 @@ FULL = Scale({
 SMALL = Scale(
     {"12": Part(12, 42, 25, timed=True), "40": Part(40, 42, 25)},
     scored=4, unseen=4, unseen_shorter=2, left_out=2, rounds=1, samples=4, steps=30, timed_steps=2, timing=5.0,
-    lengths=(1 / 3, 1.0), pixels=8,
+    timed_batches=(2, 4), lengths=(1 / 3, 1.0), pixels=8,
     recipe={"settings": {"widths": (16, 32)}, "batch": 8},
 )  # fmt: skip
 
@@ -131,6 +132,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(options: argparse.Namespace) -> None:
     scale = scale_of(options)
     device = choose_device(options.device)
+    if options.speed:
+        time_steps(scale, device, options.out / "speed.json")
+        return
+    if options.images is None:
+        raise InputError("--images FOLDER is needed, unless steps alone are timed (--speed).")
     paths = {name: options.out / f"diffusion-{name}.json" for name in chosen_parts(options.only, scale)}
     check_writable(*paths.values())
     missing = {name: scale.parts[name] for name, path in paths.items() if not is_complete(path)}
@@ -144,6 +150,19 @@ def run(options: argparse.Namespace) -> None:
         PartRun(name, scale, train, unseen, device, clock, seconds, paths[name]).run()
         remaining -= part.seconds
     print(f"all done, {clock.left:.0f} s left", flush=True)
+
+
+def time_steps(scale: Scale, device: torch.device, path: Path) -> None:
+    """Time steps of a network that is not trained, on random images: a step takes as long with any weights."""
+    check_writable(path)
+    shape = (3, scale.pixels, scale.pixels)
+    images = Images(torch.rand(64, *shape, generator=torch.Generator().manual_seed(0)))
+    network = DenoiserRecipe(**scale.recipe).make_network(shape).requires_grad_(False).eval().to(device)
+    speed = step_speeds(network, Damaged.of({"train": images}, MASKS, device), 0.2, 0.5, scale.timed_batches)
+    write_json(path, {"speed": speed, "parameters": sum(w.numel() for w in network.parameters()), **provenance(device)})
+    for precision, rows in speed.items():
+        for row in rows:
+            print(f"{precision}, batch {row['batch']}, annealed: {row['annealed']}: {row['ratio']}", flush=True)
 
 
 def scale_of(options: argparse.Namespace) -> Scale:
@@ -306,12 +325,11 @@ class PartRun:
         sigma, gamma = last["noise_level"], last["gamma"]
         train = {"train": self.sets.scored["train"]}
         damaged = Damaged.of(train, MASKS, self.device)
-        full, half = denoiser_of(one.network), denoiser_of(InBfloat16(one.network))
-        found: dict[str, Any] = {"bfloat16": step_against_network(half, damaged, sigma, gamma)}
-        found["float32"] = step_against_network(full, damaged, sigma, gamma)
+        found = step_speeds(one.network, damaged, sigma, gamma, self.scale.timed_batches)
         found["blind in float32"], _ = attacked(
-            Blind(gamma, STEPS, self.scale.rounds), full.at(sigma), Damaged.of(train, ("block",), self.device)
-        )
+            Blind(gamma, STEPS, self.scale.rounds), denoiser_of(one.network).at(sigma),
+            Damaged.of(train, ("block",), self.device),
+        )  # fmt: skip
         return found
 
     def write(self) -> None:
@@ -347,13 +365,14 @@ def summary(one: Trained, found: dict[str, Any]) -> str:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=Path, required=True, help="folder with train.npy and unseen.npy")
+    parser.add_argument("--images", type=Path, help="folder with train.npy and unseen.npy")
     parser.add_argument("--out", type=Path, required=True, help="folder for the records")
     parser.add_argument("--only", help="parts, separated by commas; default: all")
     parser.add_argument("--budget", type=float, help="seconds for the whole command")
     parser.add_argument("--rounds", type=int, help=f"of blind; default: {FULL.rounds}")
     parser.add_argument("--steps", type=int, help="of the longest training; default: what the time allows")
     parser.add_argument("--unseen", type=int, help=f"images, after the longest training; default: {FULL.unseen}")
+    parser.add_argument("--speed", action="store_true", help="only time steps, of a network that is not trained")
     parser.add_argument("--small", action="store_true", help="tiny sizes, to try everything on a CPU")
     parser.add_argument("--device", help="default: CUDA if available")
     return parser.parse_args(arguments)

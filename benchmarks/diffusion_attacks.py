@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from recollect.auditing.noise_levels import LEVELS
 from recollect.degradation import Erasure, half_kept, mask, observe
 from recollect.devices.precision import device_of, evaluation_mode
 from recollect.diffusion import Denoiser, DenoiserAt
-from recollect.diffusion.denoiser import Predict, call
+from recollect.diffusion.denoiser import AnnealedDenoiser, Predict, call
 from recollect.diffusion.learning import compiled_call
 from recollect.diffusion.membership import denoising_loss, secmi
 from recollect.diffusion.networks import DenoisingNetwork
@@ -29,6 +30,7 @@ from recollect.engine.runtime import prepare, without_acceleration
 from recollect.extraction import extract
 from recollect.images import Images
 from recollect.methods import Blind, Iterate, KnownMask, Method, Refined
+from recollect.methods.admm import solve
 from recollect.recovery import Recovery
 from recollect.scoring import APPROXIMATE, mse
 
@@ -42,7 +44,6 @@ SECMI_EVALUATIONS = 12
 ANNEALED = (0.5, 0.05)  # noise levels at the first and the last step of an annealed round
 ITERATIONS = 100
 SAMPLED_AT_ONCE = 512
-TIMED_BATCHES = (64, 256)
 COMPILED_BATCH = 256
 
 
@@ -337,26 +338,39 @@ def refined(denoiser: Denoiser, damaged: Damaged, sigma: float, gamma: float, ro
     return attacked(Refined(gamma, STEPS, rounds), denoiser.at(sigma), damaged)[0]
 
 
-def step_against_network(denoiser: Denoiser, damaged: Damaged, sigma: float, gamma: float) -> list[dict[str, Any]]:
+def step_against_network(f: DenoiserAt, damaged: Damaged, gamma: float, batches: Sequence[int]) -> list[dict[str, Any]]:
     """Time a round of ADMM, as recovery runs it, beside as many evaluations of the network alone."""
     rows: list[dict[str, Any]] = []
-    for batch in TIMED_BATCHES:
-        y, keep = damaged.y[:batch].contiguous(), damaged.truth.keep[:batch].contiguous()
-        with prepare(denoiser.at(sigma), y, len(y)) as runtime:
-            fused = runtime.fused_admm(gamma, STEPS)
-            if fused is None:
-                return rows
-            fused(y, keep)  # captures the step
-            a_round = min(timed(lambda: fused(y, keep), y.device.type)[1] for _ in range(4))  # noqa: B023
+    for batch in batches:
+        y, theta = damaged.y[:batch].contiguous(), Erasure(damaged.truth.keep[:batch].contiguous())
+        with prepare(f, y, len(y)) as runtime:
+            a_round = partial(solve, runtime, y, theta, gamma=gamma, steps=STEPS)
+            a_round()  # captures the step, where steps are captured
+            seconds = min(timed(a_round, y.device.type)[1] for _ in range(4))
             alone = quickest_call(runtime, y)
-            arithmetic = runtime.arithmetic
-        calls = STEPS - 1  # the last step of a round ends before the network
+            arithmetic, is_fused = runtime.arithmetic, runtime.fused_admm(gamma, STEPS) is not None
+        calls = STEPS - is_fused  # the last fused step of a round ends before the network
         rows.append({
-            "batch": len(y), "arithmetic": arithmetic, "seconds_a_round": rounded(a_round, 5),
-            "seconds_of_the_network": rounded(alone, 5), "evaluations_a_round": calls,
-            "ratio": rounded(a_round / (calls * alone), 4),
+            "batch": len(y), "annealed": isinstance(f, AnnealedDenoiser), "arithmetic": arithmetic,
+            "seconds_a_round": rounded(seconds, 5), "seconds_of_the_network": rounded(alone, 5),
+            "evaluations_a_round": calls, "ratio": rounded(seconds / (calls * alone), 4),
         })  # fmt: skip
     return rows
+
+
+def step_speeds(
+    network: DenoisingNetwork, damaged: Damaged, sigma: float, gamma: float, batches: Sequence[int]
+) -> dict[str, Any]:
+    """Time steps at a fixed and at a falling noise level, in bfloat16 and in full precision."""
+    kinds = {"bfloat16": denoiser_of(InBfloat16(network)), "float32": denoiser_of(network)}
+    return {
+        name: [
+            row
+            for annealed in (False, True)
+            for row in step_against_network(denoiser.at(sigma, annealed=annealed), damaged, gamma, batches)
+        ]
+        for name, denoiser in kinds.items()
+    }
 
 
 def pictures(damaged: Damaged, estimate: Tensor, count: int = 4) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recollect.errors import InputError
 
-FILES = ["*.json", "*.npy", "*.safetensors", "*.bin"]  # of a repository, what a model can consist of
+FILES = ["*.json", "*.npy", "*.safetensors"]  # what a model can consist of; a pickle would not be opened
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 

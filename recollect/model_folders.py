@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,9 @@ from recollect.errors import InputError, first_line
 from recollect.records import read_json
 
 CONFIG = "config.json"
-WEIGHTS = (".safetensors", ".bin")
+SAFE = ".safetensors"  # weights that open
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")  # weights that could run code, which do not
+_WEIGHTS = re.compile(r"diffusion_pytorch_model(?:\.(\w+))?(?:-\d+-of-\d+)?\.safetensors")
 MOST_TENSORS = 20_000
 LONGEST_CONFIG = 2**20  # bytes
 
@@ -34,7 +37,7 @@ def read_config(file: Path) -> dict[str, Any]:
 
 def files_of(folder: Path) -> list[Path]:
     """List the files that a model in such a folder is made of."""
-    return [file for file in folder.iterdir() if file.suffix in (".json", ".safetensors")]
+    return [file for file in folder.iterdir() if file.suffix in (".json", SAFE)]
 
 
 def check_plain(*folders: Path) -> None:
@@ -46,14 +49,28 @@ def check_plain(*folders: Path) -> None:
 def check_network_folder(folder: Path) -> None:
     """Refuse a folder with files that must not be read, or without weights as safetensors."""
     check_plain(folder)
-    if not any(folder.glob("*.safetensors")):
-        raise InputError(f"{folder} holds no weights as safetensors; save the model again with save_pretrained.")
+    names = sorted(file.name for file in folder.iterdir())
+    if any(name.endswith(SAFE) for name in names):  # a pickle beside them is not read
+        for file in folder.glob(f"*{SAFE}.index*.json"):
+            _check_parts(file)
+        return
+    pickles = [name for name in names if name.endswith(PICKLES)]
+    problem = f"only a pickle ({pickles[0]}), which could run code" if pickles else "and pickles (.bin) are not opened"
+    raise InputError(
+        f"{folder} holds no weights as safetensors, {problem}: if you trust the model, open it with the library that "
+        "wrote it and save it with save_pretrained, which writes safetensors."
+    )
+
+
+def variant_of(folder: Path) -> str | None:
+    """Return the variant of diffusers' weights in a folder, such as fp16, where it holds no plain ones."""
+    variants = {match[1] for file in folder.iterdir() if (match := _WEIGHTS.fullmatch(file.name))}
+    return None if None in variants else min(variants, default=None)
 
 
 def check_size(folder: Path, build: Callable[[], nn.Module]) -> None:
     """Refuse a network that is far larger than its weights, before it takes memory."""
-    files = [file for file in folder.iterdir() if file.suffix in WEIGHTS]
-    stored = sum(file.stat().st_size for file in files)  # a weight takes at least a byte
+    stored = sum(file.stat().st_size for file in folder.glob(f"*{SAFE}"))  # a weight takes at least a byte
     try:
         with quiet("diffusers", "transformers"):
             outline = outline_within(MOST_TENSORS, stored, build)
@@ -88,6 +105,14 @@ def check_loaded(folder: Path, network: nn.Module, loaded: Mapping[str, Any]) ->
         raise InputError(f"The model in {folder} cannot be used: some of its weights are not finite.")
 
 
+def _check_parts(index: Path) -> None:
+    """Refuse an index of weights in parts that names other files than safetensors beside it."""
+    parts = read_config(index).get("weight_map")
+    names = list(parts.values()) if isinstance(parts, dict) else [None]
+    if not all(isinstance(name, str) and name.endswith(SAFE) and Path(name).name == name for name in names):
+        raise InputError(f"{index} names other files than safetensors beside it; save the model with save_pretrained.")
+
+
 def _check_file(file: Path) -> None:
     """Refuse a pipe, which would be waited for without end, and a file that is beyond its limit."""
     if file.is_dir():
@@ -96,5 +121,5 @@ def _check_file(file: Path) -> None:
         raise InputError(f"{file} is no plain file; a model's folder consists of plain files.")
     if file.suffix == ".json" and file.stat().st_size > LONGEST_CONFIG:
         raise InputError(f"{file} has {file.stat().st_size:,} bytes; a description of a model has a few thousand.")
-    if file.suffix == ".safetensors":
+    if file.suffix == SAFE:
         check_safetensors(file)

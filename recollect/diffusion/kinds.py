@@ -16,6 +16,7 @@ VARIANCE_PRESERVING = (  # whose betas mean the same
 )  # fmt: skip
 FLOWS = ("FlowMatchEulerDiscreteScheduler", "FlowMatchHeunDiscreteScheduler")
 EDMS = ("EDMEulerScheduler", "EDMDPMSolverMultistepScheduler")
+LIBRARY, NETWORK = "diffusers", "unet"  # of a pipeline: whose classes open, and which part
 TEXT_PARTS = ("text_encoder", "text_encoder_2", "tokenizer")
 LATENT_PARTS = ("vae", "vqvae", "vqgan", "movq")
 
@@ -24,15 +25,29 @@ class Unusable(Exception):
     """Why a model that may be whole is no denoiser of images, as the end of a sentence."""
 
 
-def check_pipeline(parts: set[str]) -> None:
-    """Refuse a pipeline whose network does not denoise images alone, by the parts it is made of."""
-    if parts & set(TEXT_PARTS):
+def check_pipeline(index: Config) -> None:
+    """Refuse a pipeline whose network does not denoise images alone, by the parts that its index names."""
+    parts = {name: classes for name, classes in index.items() if _is_used(classes) and not name.startswith("_")}
+    if parts.keys() & set(TEXT_PARTS):
         raise Unusable("it makes images from text, and no prompt belongs to a damaged image")
-    if parts & set(LATENT_PARTS):
+    if parts.keys() & set(LATENT_PARTS):
         raise Unusable(
             "it denoises the latents of an autoencoder, and an erased pixel changes many latents: no mask of latents "
             "stands for a mask of pixels. To audit that autoencoder, give its own folder (vae)"
         )
+    if parts and NETWORK not in parts:
+        raise Unusable(f"it is made of {', '.join(parts)}, and its network is no UNet2DModel (unet)")
+    for name in (NETWORK, "scheduler"):
+        library, kind = parts.get(name, (LIBRARY, ""))
+        if library != LIBRARY:
+            raise Unusable(
+                f"its {name} is code of its own ({library}.{kind}), and no code from a model's folder is run"
+            )
+
+
+def _is_used(classes: Any) -> bool:
+    """Whether a pipeline's index names a part's library and class; parts that are left out have neither."""
+    return isinstance(classes, list) and len(classes) == 2 and all(classes)
 
 
 def check_network(config: Config, label: int | None) -> None:

@@ -17,7 +17,15 @@ from recollect.diffusion.own import FILE, open_own
 from recollect.diffusion.prior_files import SCHEDULER, check_sizes
 from recollect.errors import InputError, first_line, is_whole
 from recollect.hub import fetch
-from recollect.model_folders import CONFIG, check_loaded, check_plain, quiet, read_config
+from recollect.model_folders import (
+    CONFIG,
+    check_loaded,
+    check_network_folder,
+    check_plain,
+    quiet,
+    read_config,
+    variant_of,
+)
 from recollect.names import printable
 
 BUNDLED = Path(__file__).parent / "weights" / "cifar10-32"
@@ -55,7 +63,15 @@ def open_denoiser(what: str | Path, *, label: int | None = None, device: torch.d
 def is_diffusion_folder(folder: Path) -> bool:
     """Whether a folder holds a diffusion model: one of recollect's own, or one in diffusers' layout."""
     signs = (FILE, INDEX, "unet", "scheduler", SCHEDULER)
-    return folder.is_dir() and any((folder / name).exists() for name in signs)
+    if not folder.is_dir():
+        return False
+    return any((folder / name).exists() for name in signs) or _holds_unet(folder)
+
+
+def _holds_unet(folder: Path) -> bool:
+    """Whether a folder holds the network of a diffusion model alone, without its noise schedule."""
+    config = folder / CONFIG
+    return config.exists() and str(read_config(config).get("_class_name")).startswith("UNet2D")
 
 
 def _open(folder: Path, name: str, label: int | None) -> Denoiser:
@@ -66,6 +82,7 @@ def _open(folder: Path, name: str, label: int | None) -> Denoiser:
         return open_own(folder, name)
     config, scheduler = _checked_configs(folder, label)
     shape = image_shape(config)
+    check_network_folder(_part(folder, "unet"))
     check_sizes(_part(folder, "unet"), _part(folder, "scheduler"), diffusers().UNet2DModel)
     preconditioning = preconditioning_of(scheduler, config)
     predict = partial(call_unet, label=label)
@@ -81,15 +98,13 @@ def call_unet(network: Any, x: Tensor, time: Tensor, *, label: int | None = None
 def _checked_configs(folder: Path, label: int | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what the network and its schedule say of themselves; refuse other kinds before weights are read."""
     if (folder / INDEX).is_file():
-        check_pipeline({part for part, classes in read_config(folder / INDEX).items() if _is_used(classes)})
+        check_pipeline(read_config(folder / INDEX))
     config = read_config(_part(folder, "unet") / CONFIG)
     check_network(config, label)
-    return config, read_config(_part(folder, "scheduler") / SCHEDULER)
-
-
-def _is_used(classes: Any) -> bool:
-    """Whether a pipeline's index names a part's library and class; parts that are left out have neither."""
-    return isinstance(classes, list) and all(classes)
+    schedule = _part(folder, "scheduler") / SCHEDULER
+    if not schedule.exists():
+        raise Unusable("it has no noise schedule: save its scheduler into the same folder, with save_pretrained")
+    return config, read_config(schedule)
 
 
 def _part(folder: Path, part: str) -> Path:
@@ -100,12 +115,11 @@ def _part(folder: Path, part: str) -> Path:
 def _load_network(folder: Path) -> Any:
     """Load the network's weights in full precision."""
     part = _part(folder, "unet")
-    use_safetensors = None if any(part.glob("*.safetensors")) else False  # else diffusers warns in vain
     try:
         with quiet("diffusers"):
             network, loaded = diffusers().UNet2DModel.from_pretrained(
                 str(part), low_cpu_mem_usage=False, torch_dtype=torch.float32, output_loading_info=True,
-                use_safetensors=use_safetensors,
+                use_safetensors=True, local_files_only=True, variant=variant_of(part),
             )  # fmt: skip
     except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
         reason = first_line(error).rstrip(".")

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recollect.archives import check_torch_archive
 from recollect.errors import InputError, is_number
 from recollect.limits import PRIOR_SIDE
 from recollect.model_folders import CONFIG, check_size, read_config
@@ -17,8 +16,6 @@ MOST_TIME_STEPS = 100_000
 
 def check_sizes(network: Path, scheduler: Path, kind: Any) -> None:
     """Refuse a prior whose network is far larger than its weights, or whose numbers are beyond use."""
-    for file in network.glob("*.bin"):
-        check_torch_archive(file)
     if (scheduler / SCHEDULER).exists():
         _check_scheduler(scheduler / SCHEDULER)
     if (network / CONFIG).exists():

@@ -1,11 +1,13 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
 from recollect import Images
 from recollect.diffusion import Denoiser, DenoiserRecipe, train_denoiser
+from recollect.records import read_json
 from tests.benchmarks.running import benchmark, ended
 
 attacks, training = benchmark("diffusion_attacks"), benchmark("diffusion_training")
@@ -56,3 +58,14 @@ def test_a_part_that_is_on_record_is_skipped_and_others_are_refused(tmp_path: Pa
     options = ["--images", str(tmp_path), "--out", str(tmp_path), "--small", "--only"]
     assert ended("diffusion", *options, "12").out.startswith("all done")
     assert ended("diffusion", *options, "13").err == "There is no part '13'; choose from 12, 40."
+
+
+@pytest.mark.slow
+def test_steps_alone_are_timed_at_fixed_and_falling_noise_levels(tmp_path: Path) -> None:
+    assert "--images FOLDER is needed" in ended("diffusion", "--out", str(tmp_path), "--small").err
+    ended("diffusion", "--out", str(tmp_path), "--small", "--speed", "--device", "cpu")
+    speed = read_json(tmp_path / "speed.json")["speed"]
+    assert speed.keys() == {"bfloat16", "float32"}
+    for rows in speed.values():
+        assert [(row["batch"], row["annealed"]) for row in rows] == [(2, False), (4, False), (2, True), (4, True)]
+        assert all(row["ratio"] > 0 for row in rows)

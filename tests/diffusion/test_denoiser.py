@@ -9,9 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Blind, InputError, Iterate, KnownMask, mask
-from recollect.diffusion import Denoiser, open_denoiser
+from recollect.degradation import Erasure
+from recollect.diffusion import Denoiser, DenoiserAt, open_denoiser
 from recollect.diffusion.library import diffusers as library
-from recollect.methods import DDNM
+from recollect.diffusion.networks import network_for
+from recollect.diffusion.preconditioning import EDM
+from recollect.engine.runtime import without_acceleration
+from recollect.methods import DDNM, Method, Refined
 from tests.diffusion.folders import SHAPE, unet, write_folder
 from tests.diffusion.making import posterior_mean
 from tests.planted import Memorizer
@@ -211,3 +215,27 @@ def test_annealing_stays_within_the_noise_levels_of_a_model(tmp_path: Path) -> N
     lowest = annealed.denoiser.preconditioning.lowest
     assert lowest > 0.05
     assert [f.sigma for f in annealed.admm_schedule(3)][::2] == pytest.approx([0.5, lowest])  # type: ignore[operator]
+
+
+each_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+
+
+def annealed_residual(device: str) -> DenoiserAt:
+    """A network of fixed random weights, in float64: methods may then agree to rounding on every device."""
+    network = network_for("residual", SHAPE, 0, width=32, blocks=1).double()
+    return Denoiser(network, EDM(), SHAPE, "random").to(device).at(0.2, annealed=True)
+
+
+@each_device
+@pytest.mark.parametrize("method", [Blind(limit=2), KnownMask(), Refined(limit=1)], ids=["blind", "known", "refined"])
+def test_annealed_answers_depend_on_neither_device_nor_batch_mates(method: Method, device: str) -> None:
+    truth, x = mask("half", SHAPE, count=5), images(5).double()
+    y = truth.apply(x)
+    with without_acceleration():
+        expected = method(annealed_residual("cpu"), y, truth).estimate
+    assert not torch.allclose(expected, x, atol=1e-2)  # there is something to compare
+    f = annealed_residual(device)
+    for chunk in (None, 2):
+        assert torch.allclose(method(f, y, truth, chunk=chunk).estimate, expected, atol=1e-8)
+    alone = method(f, y[3:5], Erasure(truth.expand(y).keep[3:5]))
+    assert torch.allclose(alone.estimate, expected[3:5], atol=1e-8)

@@ -76,6 +76,20 @@ def test_a_pipeline_of_images_opens_and_runs_no_code_of_its_folder(tmp_path: Pat
     assert open_denoiser(folder).shape == (3, 8, 8)
 
 
+def test_parts_whose_code_is_in_the_folder_or_on_the_hub_are_refused(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, diffusers.DDPMScheduler(1000))
+    for part, sentence in (
+        ({"unet": ["my_network", "MyUNet"]}, r"its unet is code of its own \(my_network.MyUNet\), and no code"),
+        ({"scheduler": ["my_schedule", "Mine"]}, r"its scheduler is code of its own \(my_schedule.Mine\)"),
+        ({"unet": [None, None], "transformer": ["diffusers", "DiTTransformer2DModel"]}, "it is made of transformer"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            open_denoiser(write_index(folder, **part))
+    own_loop = write_index(folder, _class_name=["pipeline", "MyPipeline"])  # custom_pipeline: how samples are drawn
+    (own_loop / "pipeline.py").write_text("raise SystemExit('this code has run')")
+    assert open_denoiser(own_loop).shape == (3, 8, 8)
+
+
 @pytest.mark.parametrize("file", [NETWORK, SCHEDULE, "model_index.json"])
 def test_settings_that_are_no_settings_are_refused(tmp_path: Path, file: str) -> None:
     folder = write_index(write_folder(tmp_path, diffusers.DDPMScheduler(1000)))

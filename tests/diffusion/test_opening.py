@@ -1,16 +1,20 @@
 import json
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
 import torch
 from safetensors.torch import load_file
 
-from recollect import InputError, mask
+from recollect import InputError, mask, open_model
 from recollect.diffusion import bundled, open_denoiser, opening
+from recollect.diffusion.library import diffusers
 from recollect.diffusion.preconditioning import VariancePreserving
 from recollect.methods import DDNM
+from tests.diffusion.folders import unet, write_folder, write_index
 from tests.diffusion.making import pictures
 
 
@@ -39,18 +43,72 @@ def test_parts_may_lie_in_folders_of_their_own(written: Path, tmp_path: Path) ->
     assert prior.weights_hash == open_denoiser(written).weights_hash
 
 
-def test_weights_may_lie_in_a_bin_file_beside_other_parts_in_safetensors(
-    written: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for part in ("unet", "scheduler", "vae"):
-        (tmp_path / part).mkdir()
-    shutil.copy(written / "config.json", tmp_path / "unet")
-    shutil.copy(written / "scheduler_config.json", tmp_path / "scheduler")
-    weights = written / "diffusion_pytorch_model.safetensors"
-    shutil.copy(weights, tmp_path / "vae")
-    torch.save(load_file(weights), tmp_path / "unet" / "diffusion_pytorch_model.bin")
-    assert open_denoiser(tmp_path).weights_hash == open_denoiser(written).weights_hash
-    assert "unsafe serialization" not in caplog.text + capfd.readouterr().err
+class Trap:
+    """Unpickled, it makes a folder: so would a hostile file run its code."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.mkdir, (str(self.folder),)
+
+
+def pickled(folder: Path, name: str, made: Path) -> Path:
+    """Replace the weights of a network by a pickle."""
+    weights = folder / "diffusion_pytorch_model.safetensors"
+    torch.save({**load_file(weights), "trap": Trap(made)}, folder / name)
+    weights.unlink()
+    return folder
+
+
+@pytest.mark.parametrize("name", ["diffusion_pytorch_model.bin", "diffusion_pytorch_model.pt", "model.ckpt"])
+def test_weights_in_a_pickle_are_refused_with_how_to_convert_them(written: Path, tmp_path: Path, name: str) -> None:
+    made = tmp_path / "code has run"
+    sentence = rf"only a pickle \({name}\), which could run code: .* save_pretrained, which writes safetensors"
+    plain = pickled(shutil.copytree(written, tmp_path / "plain"), name, made)
+    pipeline = write_index(write_folder(tmp_path / "pipeline", diffusers().DDPMScheduler(1000)))
+    write_folder(tmp_path / "pipeline" / "vae", diffusers().DDPMScheduler(1000))  # safetensors of another part
+    pickled(pipeline / "unet", name, made)
+    for folder in (plain, pipeline):
+        for opens in (open_denoiser, open_model):
+            with pytest.raises(InputError, match=sentence) as refused:
+                opens(folder)
+            assert "\n" not in str(refused.value)
+    assert not made.exists()
+
+
+def test_a_pickle_beside_safetensors_is_not_read(written: Path, tmp_path: Path) -> None:
+    made, both = tmp_path / "code has run", shutil.copytree(written, tmp_path / "both")
+    torch.save(Trap(made), both / "diffusion_pytorch_model.bin")
+    assert open_denoiser(both).weights_hash == open_denoiser(written).weights_hash
+    assert not made.exists()
+
+
+def test_weights_in_parts_open_and_no_part_is_a_pickle(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, diffusers().DDPMScheduler(1000))
+    whole = open_denoiser(folder).weights_hash
+    (folder / "unet" / "diffusion_pytorch_model.safetensors").unlink()
+    unet().save_pretrained(folder / "unet", max_shard_size="50KB")
+    assert open_denoiser(folder).weights_hash == whole
+    index = folder / "unet" / "diffusion_pytorch_model.safetensors.index.json"
+    for other in ("weights.bin", "../weights.safetensors", 3):
+        parts = json.loads(index.read_text())
+        parts["weight_map"]["conv_in.bias"] = other
+        index.write_text(json.dumps(parts))
+        with pytest.raises(InputError, match="names other files than safetensors beside it"):
+            open_denoiser(folder)
+
+
+def test_weights_in_half_precision_are_taken_in_full(tmp_path: Path) -> None:
+    """Under the usual name, or as the variant that repositories offer beside it."""
+    half = unet().half()
+    for folder, variant in ((tmp_path / "usual", None), (tmp_path / "variant", "fp16")):
+        write_folder(folder, diffusers().DDPMScheduler(1000))
+        (folder / "unet" / "diffusion_pytorch_model.safetensors").unlink()
+        half.save_pretrained(folder / "unet", variant=variant)
+        opened = open_denoiser(folder)
+        assert {weights.dtype for weights in opened.parameters()} == {torch.float32}
+        assert torch.equal(opened.network.conv_in.weight, half.conv_in.weight.float())
 
 
 def test_what_is_not_there_is_told(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +122,12 @@ def test_what_is_not_there_is_told(written: Path, tmp_path: Path, monkeypatch: p
         open_denoiser(tmp_path)
     copied = shutil.copytree(written, tmp_path / "copy")
     (copied / "diffusion_pytorch_model.safetensors").unlink()
-    with pytest.raises(InputError, match=r"The network of the diffusion model in .* cannot be opened"):
+    with pytest.raises(InputError, match=r"holds no weights as safetensors, and pickles .* are not opened: if you"):
         open_denoiser(copied)
+    (copied / "scheduler_config.json").unlink()
+    for opens in (open_denoiser, open_model):
+        with pytest.raises(InputError, match="it has no noise schedule: save its scheduler into the same folder"):
+            opens(copied)
     monkeypatch.setattr(opening, "BUNDLED", tmp_path / "gone")
     with pytest.raises(InputError, match="missing from this installation"):
         bundled()

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from recollect.devices.precision import choose_device
 from recollect.diffusion.library import diffusers
 from recollect.errors import InputError, first_line
-from recollect.model_folders import check_loaded, check_network_folder, check_size, files_of, quiet
+from recollect.model_folders import check_loaded, check_network_folder, check_size, files_of, quiet, variant_of
 from recollect.models.formats.base import ModelFormat, ModelReference
 
 
@@ -66,7 +66,7 @@ def _load(folder: Path, kind: Any) -> nn.Module:
         with quiet("diffusers"):
             network, loaded = kind.from_pretrained(
                 str(folder), low_cpu_mem_usage=False, torch_dtype=torch.float32, output_loading_info=True,
-                use_safetensors=True, local_files_only=True,
+                use_safetensors=True, local_files_only=True, variant=variant_of(folder),
             )  # fmt: skip
     except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
         reason = first_line(error).rstrip(".")
