@@ -363,7 +363,7 @@ def plain(value: Any) -> Any:
     if type(value) in _ALREADY_JSON:
         return value
     if type(value) is float:  # most values of a record
-        return value if math.isfinite(value) else None
+        return _finite(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -375,12 +375,16 @@ def plain(value: Any) -> Any:
 
 def _plain_scalar(value: Any) -> Any:
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return _finite(value)
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if hasattr(value, "tolist"):  # a tensor or an array
         return plain(value.tolist())
     return getattr(value, "__name__", str(value))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _cut(errors: Iterable[float]) -> list[float]:

@@ -20,7 +20,7 @@ from recollect.devices.precision import weights_of
 AGREEMENT = 1e-3  # of an image's largest value: rounding stays far below, a mistake does not
 FEWEST_STEPS = 8  # from which a captured graph pays for itself
 BATCH_UNIT = 8  # images
-COMPILED_FOR = (1, 512)  # images of the batches whose kernels are compiled ahead ...
+COMPILED_FOR = (64, 512)  # images of the batches whose kernels are compiled ahead ...
 COMPILED_FOR_MAPS = (1, 64)  # ... and in networks with convolutions, whose pixels are the rows of a multiplication
 
 log = logging.getLogger(__name__).info
