@@ -4,7 +4,8 @@
     python benchmarks/saved_audit.py demo/audit --images 1000 --out results/saved-audit.json
 
 The records of DIR are stretched to this many training and as many unseen images: errors are drawn from its own, and ids
-are numbers. With --masks its cells are repeated under more names. Each command runs in a process of its own; its CPU time and the wall time count.
+are numbers. With --masks its cells are repeated under more names. Each command runs in a process of its own; its CPU
+time and the wall time count.
 """
 
 from __future__ import annotations
