@@ -98,9 +98,10 @@ def stretched(record: Record, images: int, number: int) -> Record:
     rows = np.random.default_rng(0).integers(len(record.ids), size=images)
     columns = {name: getattr(record, name) for name in PER_IMAGE if getattr(record, name) is not None}
     drawn: dict[str, Any] = {name: [column[row] for row in rows] for name, column in columns.items()}
+    drawn |= dict.fromkeys(OF_SUITE)
     drawn["ids"] = [str(number) for number in range(images)]
     cell = {**record.cell, "mask": record.cell["mask"] if number == 0 else f"{record.cell['mask']} {number}"}
-    return replace(record, cell=cell, **drawn, **dict.fromkeys(OF_SUITE), pictures_hash=None)
+    return replace(record, cell=cell, **drawn, pictures_hash=None)
 
 
 def time_command(name: str, folders: list[str]) -> dict[str, Any]:

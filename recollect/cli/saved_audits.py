@@ -56,8 +56,8 @@ def compare_command(
     from recollect.report.read import read_audit
 
     limit = read_threshold(threshold)
-    audits = (Audit.of(read_audit(folder, pictures=False)) for folder in (first, second))
-    rows = compare_audits(*audits, limit)
+    one, other = (Audit.of(read_audit(folder, pictures=False)) for folder in (first, second))
+    rows = compare_audits(one, other, limit)
     if as_json:
         echo(json.dumps([row.facts() for row in rows], indent=1))
         return

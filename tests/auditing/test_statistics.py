@@ -9,7 +9,7 @@ from recollect.scoring import Rate, Score
 
 
 def score(*errors: float) -> Score:
-    return Score(torch.tensor(errors, dtype=torch.float64))
+    return Score(torch.tensor(errors, dtype=torch.float64).numpy())
 
 
 def test_images_whose_masks_all_agree_are_worth_one_try_each() -> None:

@@ -82,5 +82,5 @@ def _compile(launch: Launch, device: torch.device) -> None:
 
 def _kind(value: Any, param: Any) -> Hashable:
     if not isinstance(value, int):
-        return str(value) if isinstance(value, torch.dtype) or value is None else type(value)
+        return str(value) if isinstance(value, torch.dtype) or value is None else type(value).__name__
     return None if param.do_not_specialize else (value == 1, value % 16 == 0)
