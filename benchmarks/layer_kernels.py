@@ -116,7 +116,7 @@ def recoveries(name: str, x: Tensor, f: nn.Module, kind: str) -> dict[str, Any]:
     ours, seconds = run()
     with without_acceleration():
         library, library_seconds = run()
-    psnr = [Score.of(r.estimate, x).psnr for r in (library, ours)]
+    psnr = [torch.from_numpy(Score.of(r.estimate, x).psnr) for r in (library, ours)]
     both = (psnr[0] > 60) & (psnr[1] > 60)
     gain = (psnr[1] - psnr[0])[both].double()
     return {

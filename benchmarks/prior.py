@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from reporting import input_errors_end_it, read_result, table
 from torch import Tensor
 
@@ -164,7 +165,7 @@ def opened(options: argparse.Namespace) -> Denoiser | None:
 
 def psnr_of_each(x: Tensor, images: Images) -> Tensor:
     """Pixels are clamped to their range first: no method should lose by what every viewer cuts off."""
-    return Score.of(x.clamp(0, 1), images.pixels).psnr
+    return torch.from_numpy(Score.of(x.clamp(0, 1), images.pixels).psnr)
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ def row_of(recoveries: dict[str, Recovery], damaged: Damaged, cell: int) -> dict
     originals = damaged.images.pixels[rows]
     found = {name: recovery[rows] for name, recovery in recoveries.items()}
     scores = {name: Score.of(recovery.estimate, originals) for name, recovery in found.items()}
-    accurate = {name: score.mse < ACCURATE for name, score in scores.items()}
+    accurate = {name: torch.from_numpy(score.mse < ACCURATE) for name, score in scores.items()}
     allowed = BUDGET_FACTOR * found["blind"].steps + found["iterate"].steps
     cycling = found["blind"].stop == Stop.CYCLE
     return {

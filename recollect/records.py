@@ -16,11 +16,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from decimal import ROUND_DOWN, Context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from recollect.errors import InputError, is_whole
 from recollect.limits import DEEPEST_RECORD, RECORD_BYTES, RECORD_PARTS
@@ -28,6 +26,9 @@ from recollect.locks import UNFINISHED, check_present
 from recollect.record_schema import COLUMNS, problem_of
 from recollect.scoring import Score
 from recollect.version import __version__
+
+if TYPE_CHECKING:  # records are read without torch, which takes seconds to import
+    import torch
 
 FORMAT = "recollect-record-2"
 AUDIT_FORMAT = "recollect-audit-2"  # of audit.json, beside the records
@@ -69,7 +70,7 @@ class Record:
 
     @property
     def score(self) -> Score:
-        return Score(torch.from_numpy(np.array(self.mse, dtype=np.float64)))  # null becomes nan
+        return Score(np.array(self.mse, dtype=np.float64))  # null becomes nan
 
     def with_paste(self, paste: bool | None) -> Record | None:
         """Return the record with the errors that pasting gives, or leaving it; None if these were not measured.
@@ -339,6 +340,8 @@ def atomically(path: Path) -> Iterator[Path]:
 
 def provenance(device: torch.device | str = "cpu", **more: Any) -> dict[str, Any]:
     """Collect what has to be known to judge or repeat a number: versions, machine, and what the caller adds."""
+    import torch
+
     name = torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else cpu_name()
     versions = {
         "recollect": __version__, "torch": torch.__version__, "numpy": np.__version__,
@@ -359,12 +362,12 @@ def plain(value: Any) -> Any:
     """Turn any setting into JSON: dataclasses as dicts, functions by name, what is not finite as null."""
     if type(value) in _ALREADY_JSON:
         return value
+    if type(value) is float:  # most values of a record
+        return _finite(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, Tensor):
-        return plain(value.tolist())
     if isinstance(value, (list, tuple, set)):
         return [plain(v) for v in value]
     return _plain_scalar(value)
@@ -372,10 +375,16 @@ def plain(value: Any) -> Any:
 
 def _plain_scalar(value: Any) -> Any:
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return _finite(value)
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if hasattr(value, "tolist"):  # a tensor or an array
+        return plain(value.tolist())
     return getattr(value, "__name__", str(value))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _cut(errors: Iterable[float]) -> list[float]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from recollect.errors import InputError, is_number
+
+if TYPE_CHECKING:  # saved errors are read and counted without torch, which takes seconds to import
+    from torch import Tensor
 
 ACCURATE = 1e-7  # MSE below this: an accurate recovery (70 dB)
 APPROXIMATE = 5e-4  # MSE below this: an approximate one (33 dB)
@@ -66,20 +69,22 @@ def excess(rate: Rate, over: Rate) -> Excess:
 class Score:
     """Per-image mean square errors of a recovery; every other number is derived from them."""
 
-    mse: Tensor  # float64, one an image
+    mse: np.ndarray  # float64, one an image
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mse", np.asarray(self.mse, dtype=np.float64))
 
     @classmethod
     def of(cls, estimate: Tensor, original: Tensor) -> Score:
-        return cls(mse(estimate, original))
+        return cls(mse(estimate, original).numpy())
 
     @classmethod
     def best_of(cls, scores: Sequence[Score]) -> Score:
         """Per image the smallest error of several tries; an error that is not finite is never the smallest."""
-        errors = torch.stack([score.mse.nan_to_num(nan=torch.inf) for score in scores])
-        return cls(errors.min(0).values)
+        return cls(np.stack([np.nan_to_num(score.mse, nan=np.inf, posinf=np.inf) for score in scores]).min(0))
 
     @property
-    def psnr(self) -> Tensor:
+    def psnr(self) -> np.ndarray:
         return psnr(self.mse)
 
     @property
@@ -109,8 +114,10 @@ class Score:
 
 def mse(estimate: Tensor, original: Tensor) -> Tensor:
     """Mean square error of each image over all its values, in float64."""
+    import torch
+
     for given in (estimate, original):
-        if not isinstance(given, Tensor):
+        if not isinstance(given, torch.Tensor):
             raise InputError(
                 f"Errors are between tensors, such as recovery.estimate and images.pixels; got {type(given).__name__}."
             )
@@ -120,9 +127,10 @@ def mse(estimate: Tensor, original: Tensor) -> Tensor:
     return difference.flatten(1).square().mean(1).cpu()
 
 
-def psnr(mse: Tensor) -> Tensor:
+def psnr(mse: np.ndarray) -> np.ndarray:
     """10 log10(1 / MSE) in dB for images in [0, 1], at most PSNR_CEILING."""
-    return (-10 * torch.log10(mse)).clamp(max=PSNR_CEILING)
+    with np.errstate(divide="ignore"):  # of an error of zero
+        return np.minimum(-10 * np.log10(np.asarray(mse, dtype=np.float64)), PSNR_CEILING)
 
 
 def threshold_grid(low: float = 1e-7, high: float = 1e-3, per_decade: int = 10) -> list[float]:
@@ -167,7 +175,9 @@ class MaskAgreement:
 
 def mask_agreement(estimated: Tensor, true: Tensor) -> MaskAgreement:
     """Compare masks of kept values (True: kept), such as `recovery.degradation.keep`, value by value."""
-    if not isinstance(estimated, Tensor) or not isinstance(true, Tensor):
+    import torch
+
+    if not isinstance(estimated, torch.Tensor) or not isinstance(true, torch.Tensor):
         kinds = f"{type(estimated).__name__} and {type(true).__name__}"
         raise InputError(f"Masks are boolean tensors, such as the `keep` of an Erasure; got {kinds}.")
     if estimated.dtype != torch.bool or true.dtype != torch.bool:

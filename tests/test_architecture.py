@@ -83,8 +83,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "diffusion": {"archives", "checkpoints", "devices", "errors", "hub", "images", "interruption", "limits"}
     | {"locks", "model_folders", "names", "records", "scoring", "seeding"},
     "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
-    "canaries": {"decoding", "duplicates", "errors", "images", "locks", "records", "sources"},
-    "report": {"counting", "errors", "palette", "records", "scoring", "visible"},
+    "canaries": {"decoding", "duplicates", "errors", "images", "lazy_names", "locks", "records", "sources"},
+    "report": {"counting", "errors", "lazy_names", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "extraction", "report"},
     "callbacks": {"auditing", "degradation", "devices", "distributed", "errors", "images", "lazy_names", "methods"}
     | {"models", "scoring"},

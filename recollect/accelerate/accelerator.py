@@ -20,6 +20,8 @@ from recollect.devices.precision import weights_of
 AGREEMENT = 1e-3  # of an image's largest value: rounding stays far below, a mistake does not
 FEWEST_STEPS = 8  # from which a captured graph pays for itself
 BATCH_UNIT = 8  # images
+COMPILED_FOR = (64, 512)  # images of the batches whose kernels are compiled ahead ...
+COMPILED_FOR_MAPS = (1, 64)  # ... and in networks with convolutions, whose pixels are the rows of a multiplication
 
 log = logging.getLogger(__name__).info
 
@@ -41,7 +43,7 @@ class Accelerator:
         known: bool,
         backend: Backend | None = None,
     ) -> None:
-        self._f, self._modules, self._device, self._known = f, modules, device, known
+        self._f, self._modules, self._device, self._known, self._images = f, modules, device, known, images
         self._kernels = find_kernels(modules, device, backend)
         if self._kernels and images < self._kernels.backend.fewest_images:
             self._kernels = None
@@ -75,6 +77,8 @@ class Accelerator:
         channels-first order: then maps are returned channels first.
         """
         assert self._kernels is not None
+        if self._known:  # code of others may keep something of what it computes, which is undefined here
+            self._kernels.backend.compile_ahead(lambda: self._call_in_all_sizes(images[:1]))
         orders = (False, True) if self._has_convolutions else (False,)
         for channels_first in orders:
             self._kernels.channels_first = channels_first
@@ -83,6 +87,11 @@ class Accelerator:
                 return True
         log("Layers run in PyTorch's kernels: with ours the network %s.", difference)
         return False
+
+    def _call_in_all_sizes(self, image: Tensor) -> None:
+        """Call the network on a small and on a large batch: between them they meet most tiles."""
+        for size in COMPILED_FOR_MAPS if self._has_convolutions else COMPILED_FOR:
+            self(image.expand(min(size, self._images), *image.shape[1:]).contiguous())
 
     def drop_kernels(self) -> None:
         self._kernels = None

@@ -84,6 +84,9 @@ class Backend(Protocol):
     def run(self, call: LayerCall, packed: Any, activation: Activation | None, /) -> LayerOutput:
         """Compute a layer, and an activation of its output."""
 
+    def compile_ahead(self, run: Callable[[], Any], /) -> None:
+        """Compile all kernels that `run` launches, side by side; what it computes is undefined."""
+
     def upsample(self, maps: Tensor, /) -> Tensor | None:
         """Upsample channels-last maps by 2, nearest neighbour; None leaves them to PyTorch."""
 

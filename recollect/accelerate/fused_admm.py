@@ -78,6 +78,27 @@ class FusedAdmm:
             xi = self._run(y, keep)
         return xi
 
+    def carry_on(self, y: Tensor, keep: Tensor, v: Tensor, u: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Take so many steps from v and u, on the same buffers and graphs; return the last xi, v and u."""
+        copies = self._copies = self._copies or self._f.changes_input
+        after = self._carry_on(y, keep, v, u, steps)
+        if self._copies != copies:  # f wrote into w
+            after = self._carry_on(y, keep, v, u, steps)
+        return after
+
+    def _carry_on(self, y: Tensor, keep: Tensor, v: Tensor, u: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:
+        own = slice(len(y))
+        self._begin(y, keep, self._size_for(len(y)))
+        xi = self._prox(v - u, y, keep)
+        self._w[own] = xi + u
+        if steps > 1:
+            self._take(steps - 2)
+            w, v = self._step_before_last()
+            xi = self._prox((2 * v - w)[own], y, keep)  # v - u, with u = w - v
+        w, v = self._last_step()
+        v = v[own].clone()  # of a graph, it holds until the next replay
+        return xi, v, w[own] - v
+
     def _prox(self, z: Tensor, y: Tensor, keep: Tensor) -> Tensor:
         g = self._gamma / 2
         return torch.where(keep, (y + g * z) / (1 + g), z)
@@ -86,14 +107,23 @@ class FusedAdmm:
         if self._steps == 1:
             return self._prox(torch.full_like(y, self._f.origin), y, keep)
         self._begin(y, keep, self._size_for(len(y)))
-        left = self._steps - 2
-        if self._graphs:
-            left -= self._graphs.run(self._step, self._w, left)
-        for _ in range(left):
-            self._step()
+        self._take(self._steps - 2)
         w, v = self._last_step()
         u = w - v
         return self._prox((v - u)[: len(y)], y, keep)
+
+    def _take(self, steps: int) -> None:
+        """Take steps whose v nobody asks for."""
+        if self._graphs:
+            steps -= self._graphs.run(self._step, self._w, steps)
+        for _ in range(steps):
+            self._step()
+
+    def _step_before_last(self) -> tuple[Tensor, Tensor]:
+        """Return w and v = f(w), and take the step to the next w."""
+        w = self._w.clone()
+        v = self._graphs.once_more(len(w)) if self._graphs else None
+        return w, self._step() if v is None else v
 
     def _last_step(self) -> tuple[Tensor, Tensor]:
         """Return the last w that f is given, and v = f(w)."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 import math
 import platform
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -59,6 +61,9 @@ class OneDnn:
         rows = contiguous(call.x).view(call.x.shape[0], -1)
         out = torch.ops.mkldnn._linear_pointwise(rows, packed, call.bias, "none", [], "")
         return LayerOutput(out.view(call.output_shape), None)
+
+    def compile_ahead(self, _run: Callable[[], Any]) -> None:
+        """Do nothing: the library comes compiled."""
 
     def upsample(self, _maps: Tensor) -> None:
         return None

@@ -6,8 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from recollect.auditing.audit import audit
 from recollect.auditing.result import Audit
+from recollect.auditing.run import audit
 from recollect.errors import InputError
 from recollect.visible import visible
 

@@ -6,15 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
+import numpy as np
 
-from recollect.auditing.stability import Stability
 from recollect.counting import counted
-from recollect.images import Images
 from recollect.records import Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Score
+
+if TYPE_CHECKING:
+    from recollect.auditing.stability import Stability
+    from recollect.images import Images
 
 Level = Literal["ok", "note", "warning"]
 COPIES = 0.02  # of the damage: a model that moves less copies its input
@@ -208,8 +210,8 @@ def check_rounding(records: Sequence[Record], measured: float | None) -> Check:
             f"Float32 rounding alone moves this model's output by an MSE of {rounding:.0e}, near the accurate "
             f"threshold of {ACCURATE:.0e}: the accurate rate depends on rounding.",
         )  # fmt: skip
-    errors = torch.cat([r.score.mse for r in records if r.cell["set"] == "train"])
-    share = float((errors < rounding).double().mean())
+    errors = np.concatenate([r.score.mse for r in records if r.cell["set"] == "train"])
+    share = float((errors < rounding).mean())
     if share < 0.01:
         return Check("float32", "ok", f"Float32 rounding (MSE {rounding:.0e}) is far below the accurate threshold.")
     return Check(
@@ -262,8 +264,8 @@ def check_prior_strength(records: Sequence[Record], methods: Sequence[str], besi
     if not simple:
         return None
     own = [r for r in records if r.cell["method"] in methods]
-    ahead = torch.cat([r.score.psnr - simple[r.cell["set"], r.cell["mask"]] for r in own])
-    lead = float(ahead.median())
+    ahead = np.concatenate([r.score.psnr - simple[r.cell["set"], r.cell["mask"]] for r in own])
+    lead = float(np.median(ahead))
     sentence = (
         f"The diffusion prior is ahead of simple inpainting ({', '.join(beside)}) in {int((ahead > 0).sum())} of "
         f"{len(ahead)} tries, by {lead:.1f} dB in the median"
@@ -305,4 +307,4 @@ def _stops_by_method(records: Sequence[Record]) -> dict[str, Counter[str]]:
 
 
 def _accurate(records: Sequence[Record]) -> float:
-    return Score(torch.cat([r.score.mse for r in records])).accurate.value
+    return Score(np.concatenate([r.score.mse for r in records])).accurate.value

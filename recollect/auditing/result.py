@@ -70,6 +70,11 @@ class Audit(Statistics):
 
         folder = Path(folder)
         saved = read_audit(folder)
+        return cls.of(saved, _stored_pictures(folder, saved))
+
+    @classmethod
+    def of(cls, saved: SavedAudit, store: Store | None = None) -> Audit:
+        """Compute an audit from what its folder holds; without a store it has no pictures and cannot be saved."""
         facts = saved.facts
         statistics = Statistics(saved.records, facts["main_method"], counted=facts["finding"]["methods"])
         threshold = Threshold(**facts["finding"]["threshold"])
@@ -89,7 +94,7 @@ class Audit(Statistics):
             attribution=facts["attribution"],
             checks=[Check(**check) for check in facts["checks"]],
             facts={name: value for name, value in facts.items() if name not in OWN_FACTS},
-            store=_stored_pictures(folder, saved),
+            store=store or Store(None),
             title=facts["title"],
             command=facts["command"],
             attractors=facts["attractors"],

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import torch
+import numpy as np
 
 from recollect.auditing.calibration import calibrated_scores
 from recollect.auditing.membership import Membership, membership
-from recollect.auditing.nearest import Nearest, outcomes
+from recollect.auditing.outcomes import Nearest, outcomes
 from recollect.errors import InputError
-from recollect.methods import Biharmonic
 from recollect.records import ALL_MASKS, ANY_MASK, Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Excess, Rate, Score, excess, wilson
 
 OVERALL = (ALL_MASKS, ANY_MASK)
 THRESHOLDS = {"accurate": ACCURATE, "approximate": APPROXIMATE}
 TABLES = ("summary", "overall", "excess", "membership", "costs")
+MEASURE_OF_DIFFICULTY = "Biharmonic"  # the kind of the method whose errors say how hard an image is to restore
 
 Row = dict[str, Any]
 
@@ -113,8 +113,8 @@ class Statistics:
         measure = next((r.cell["method"] for r in self.records if _measures_difficulty(r)), None)
         if measure is None or not self.has_control:
             return None
-        errors = (self.score(s, mask, method or self.main_method).mse.numpy() for s in ("train", "control"))
-        difficulty = (self.score(s, mask, measure).mse.numpy() for s in ("train", "control"))
+        errors = (self.score(s, mask, method or self.main_method).mse for s in ("train", "control"))
+        difficulty = (self.score(s, mask, measure).mse for s in ("train", "control"))
         scores = calibrated_scores(*errors, *difficulty)
         return None if scores is None else membership(*scores)
 
@@ -156,10 +156,10 @@ class PooledRate(Rate):
 
 def pooled(scores: Sequence[Score], threshold: float) -> PooledRate:
     """Pool all images under all masks in one rate; images are independent of each other, masks of one image are not."""
-    hits = torch.stack([score.mse < threshold for score in scores]).double()  # masks x images
+    hits = np.stack([score.mse < threshold for score in scores])  # masks x images
     masks, images = hits.shape
     share = float(hits.mean())
-    variance = float(hits.mean(0).var()) / images if images > 1 else 0.0  # of the mean, from image to image
+    variance = float(hits.mean(0).var(ddof=1)) / images if images > 1 else 0.0  # of the mean, from image to image
     independent = share * (1 - share) / variance if variance > 0 else float(images)
     return PooledRate(int(hits.sum()), masks * images, min(max(independent, float(images)), float(masks * images)))
 
@@ -234,7 +234,7 @@ def summary_rows(records: Sequence[Record]) -> Iterator[Row]:
     """Give one row a cell: its rates and means."""
     for record in records:
         score = record.score
-        finite = score.psnr[torch.isfinite(score.psnr)]
+        finite = score.psnr[np.isfinite(score.psnr)]
         yield {
             **record.cell,
             "images": len(record.ids),
@@ -302,7 +302,7 @@ def _is_of(record: Record, set_name: str, method: str) -> bool:
 
 
 def _measures_difficulty(record: Record) -> bool:
-    return bool(record.settings.get("method", {}).get("kind") == Biharmonic.__name__)
+    return bool(record.settings.get("method", {}).get("kind") == MEASURE_OF_DIFFICULTY)
 
 
 def _mean(values: Sequence[float] | None) -> float | None:

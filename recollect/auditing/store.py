@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.auditing.model_identity import ModelIdentity
 from recollect.auditing.statistics import image_columns
 from recollect.errors import InputError
 from recollect.locks import lock_folder
@@ -27,6 +26,9 @@ from recollect.records import (
     short_hash,
     write_sealed,
 )
+
+if TYPE_CHECKING:
+    from recollect.auditing.model_identity import ModelIdentity
 
 MODELS_FORMAT, STEP_FORMAT = "recollect-models-1", "recollect-step-1"
 _FORMULA = tuple("=+-@\t\r\n'＝＋－＠")  # how a formula starts, or a guarded text
@@ -171,6 +173,8 @@ def write_csv(file: Path, records: Sequence[Record]) -> None:
 
 def _read_models(path: Path) -> dict[str, ModelIdentity]:
     """Read the models that were audited in a folder; a damaged list only means that none is recognised."""
+    from recollect.auditing.model_identity import ModelIdentity  # brings torch, which readers of audits do without
+
     try:
         models = read_sealed(path, MODELS_FORMAT, "a list of models")["models"]
     except InputError:

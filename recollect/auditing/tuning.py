@@ -8,6 +8,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import numpy as np
 import torch
 
 from recollect.attractors import fixed_point_error
@@ -233,7 +234,7 @@ def try_method(f: Any, images: Images, attack: Any, damaged: Sequence[Observatio
         "start": getattr(attack.start, "__name__", str(attack.start)),
         "accurate": _mean([score.accurate.value for score in scores]),
         "approximate": _mean([score.approximate.value for score in scores]),
-        "error": _geometric_mean(torch.cat([score.mse for score in scores])),
+        "error": _geometric_mean(torch.from_numpy(np.concatenate([score.mse for score in scores]))),
         "fixed_point_error": _geometric_mean(moved),
     }
 

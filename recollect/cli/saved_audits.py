@@ -50,12 +50,14 @@ def compare_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Put two audits of the same images side by side, with McNemar's paired test."""
-    from recollect.auditing import Audit
     from recollect.auditing.compare import compare_audits
+    from recollect.auditing.result import Audit
     from recollect.auditing.thresholds import read_threshold
+    from recollect.report.read import read_audit
 
     limit = read_threshold(threshold)
-    rows = compare_audits(Audit.load(first), Audit.load(second), limit)
+    one, other = (Audit.of(read_audit(folder, pictures=False)) for folder in (first, second))
+    rows = compare_audits(one, other, limit)
     if as_json:
         echo(json.dumps([row.facts() for row in rows], indent=1))
         return

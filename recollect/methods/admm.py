@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -34,9 +35,14 @@ def priors(f: Autoencoder, steps: int) -> Sequence[Autoencoder]:
 def solve(f: Runtime, y: Tensor, theta: Degradation, *, gamma: float, steps: int) -> Tensor:
     """Run `admm`, or for erasures its accelerated form: the same steps in fewer passes over memory."""
     fused = f.fused_admm(gamma, steps)
-    if fused and isinstance(theta, Erasure) and type(theta).prox is Erasure.prox:
+    if fused and has_fused_steps(theta):
         return fused(y, theta.keep)
     return admm(f, y, theta, gamma=gamma, steps=steps, origin=f.origin)
+
+
+def has_fused_steps(theta: Degradation) -> TypeGuard[Erasure]:
+    """Say whether accelerated steps compute this degradation's prox."""
+    return isinstance(theta, Erasure) and type(theta).prox is Erasure.prox
 
 
 def check_admm(gamma: float, steps: int) -> None:

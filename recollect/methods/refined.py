@@ -35,7 +35,7 @@ from recollect.image_values import mean_square
 from recollect.methods.base import Method
 from recollect.methods.blind import Blind
 from recollect.methods.iterate import Iterate
-from recollect.methods.polish import CHECK_EVERY, polish
+from recollect.methods.polish import CHECK_EVERY, REST, polish
 from recollect.per_image import PerImage
 from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
@@ -164,9 +164,7 @@ class Refined(Method):
             left = torch.nonzero(~best.explained & (limits > 0))[:, 0]
             if len(left):
                 theta = first_mask(x[left], y[left])
-                other = polish(
-                    f, y[left], x[left], theta, gamma=self.gamma, limits=limits[left], refit=True, rest=SEARCH_REST
-                )
+                other = self._run_on(f, y[left], x[left], theta, limits[left], refit=True, rest=SEARCH_REST)
                 best = best.with_better(left, self._judge(f, y[left], other))
                 if not self.paste:
                     best = self._without_noise(f, y, best, other, budget, left)
@@ -196,7 +194,7 @@ class Refined(Method):
         if not len(left):
             return best
         damaged, begun = y[positions[left]], noisy[left]
-        settled = polish(f, damaged, begun.estimate, all_erased(damaged), gamma=self.gamma, limits=limits[left])
+        settled = self._run_on(f, damaged, begun.estimate, all_erased(damaged), limits[left])
         settled = replace(settled, degradation=begun.degradation)
         return best.with_better(positions[left], self._judge(f, damaged, settled))
 
@@ -220,9 +218,16 @@ class Refined(Method):
         theta = near_ones_kept(begun.estimate, y[left]) if refit else begun.degradation
         theta = all_erased(y[left]) if by_model_alone else theta  # with all erased v <- f(v)
         assert theta is not None
-        rested = polish(f, y[left], begun.estimate, theta, gamma=self.gamma, limits=limits[left], refit=refit)
+        rested = self._run_on(f, y[left], begun.estimate, theta, limits[left], refit=refit)
         other = self._judge(f, y[left], replace(rested, degradation=begun.degradation))
         return _confirmed(best.with_better(left, other, at_rest=AS_GOOD), left, rested)
+
+    def _run_on(
+        self, f: Runtime, y: Tensor, x: Tensor, theta: Degradation, limits: Tensor, refit: bool = False,
+        rest: float = REST,
+    ) -> Recovery:  # fmt: skip
+        """Run ADMM on from x, with the steps that blind had captured."""
+        return polish(f, y, x, theta, gamma=self.gamma, limits=limits, refit=refit, rest=rest, round_steps=self.steps)
 
     def _pasted(self, y: Tensor, best: Answer) -> Answer:
         """Give kept pixels the values of y, where there is no noise."""

@@ -102,8 +102,8 @@ def _psnr_plot(results: Results, mask: str) -> Plot | None:
     x, edges = x_scale(*PSNR_RANGE), np.linspace(*PSNR_RANGE, 31)
     shares = {}
     for cell in _cells_of_plot(results, mask):
-        psnr = results.pools[cell].score.psnr.nan_to_num(nan=0.0, neginf=0.0)
-        shares[cell] = _histogram(psnr.clamp(*PSNR_RANGE).numpy(), edges)
+        psnr = np.nan_to_num(results.pools[cell].score.psnr, nan=0.0, neginf=0.0)
+        shares[cell] = _histogram(psnr.clip(*PSNR_RANGE), edges)
     if not shares:
         return None
     y, y_ticks = _share_axis(shares)

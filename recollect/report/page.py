@@ -131,7 +131,7 @@ def _data(results: Results, gallery: dict[str, Any] | None, rounds: dict[str, An
     data = {
         "openingThreshold": results.threshold,
         "marks": [ACCURATE, APPROXIMATE],
-        "errors": [_packed(record.score.mse.numpy()) for record in results.records],
+        "errors": [_packed(record.score.mse) for record in results.records],
         "pools": [pool.records for pool in results.pools.values()],
         "colours": {method: results.colour(method) for method in results.methods},
         "gallery": gallery,

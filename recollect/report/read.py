@@ -85,7 +85,8 @@ class SavedAudit:
         }
 
 
-def read_audit(folder: str | Path) -> SavedAudit:
+def read_audit(folder: str | Path, *, pictures: bool = True) -> SavedAudit:
+    """Read a folder; what only counts errors needs no pictures."""
     folder = Path(folder)
     facts = read_sealed(folder / "audit.json", AUDIT_FORMAT, "an audit")
     records = [read_record(folder / "cells" / f"{key}.json") for key in facts.get("cells") or []]
@@ -94,6 +95,8 @@ def read_audit(folder: str | Path) -> SavedAudit:
             f"{folder / 'cells'} holds no record of this audit, so there is nothing to report; run the audit again."
         )
     _check(records)
+    if not pictures:
+        return SavedAudit(facts, records)
     return SavedAudit(facts, records, _arrays(folder / "samples.npz"), _arrays(folder / "traces.npz"))
 
 

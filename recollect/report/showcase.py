@@ -130,7 +130,7 @@ def _choose(
     audit: SavedAudit, cell: Cell, record: Record, threshold: float, avoided: set[int], *, want_recovered: bool
 ) -> int:
     """Choose a position in the sample: not one to avoid, with the outcome that is wanted, rich in contrast."""
-    errors = record.score.mse.numpy()[audit.samples[f"index/{cell.set}"]]
+    errors = record.score.mse[audit.samples[f"index/{cell.set}"]]
     originals = audit.samples[f"original/{cell.set}"]
     contrast = originals.reshape(len(originals), -1).std(1)
     fits = (errors < threshold) == want_recovered

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -30,6 +33,7 @@ class ByHand:
         self.packed: list[Lowering] = []
         self.pooled: list[tuple[int, ...]] = []  # shapes
         self.upsampled: list[tuple[int, ...]] = []
+        self.rehearsals: list[Callable[[], Any]] = []
 
     def dispatch(self, *modules: nn.Module) -> KernelDispatch:
         return KernelDispatch(weights_among(modules, CPU, self), CPU, self)
@@ -64,6 +68,9 @@ class ByHand:
         self.calls.append(call)
         self.fused.append(activation)
         return layer_output(call, packed, activation)
+
+    def compile_ahead(self, run: Callable[[], Any]) -> None:
+        self.rehearsals.append(run)
 
     def upsample(self, maps: Tensor) -> Tensor | None:
         self.upsampled.append(tuple(maps.shape))

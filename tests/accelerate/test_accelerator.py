@@ -62,6 +62,18 @@ def test_feature_maps_are_channels_last_if_the_network_agrees(
     assert by_hand.calls
 
 
+@pytest.mark.parametrize("known", [True, False])
+@torch.no_grad()
+def test_kernels_are_compiled_ahead_for_networks_of_known_code(known: bool, by_hand: ByHand) -> None:
+    f, x = nn.Linear(40, 40), torch.rand(5, 40)
+    accelerator = Accelerator(f, [f], CPU, images=600, known=known, backend=by_hand)
+    assert accelerator.agrees(accelerator, x, f(x))
+    by_hand.calls.clear()
+    for rehearsal in by_hand.rehearsals:
+        rehearsal()
+    assert [len(call.x) for call in by_hand.calls] == ([64, 512] if known else [])
+
+
 @torch.no_grad()
 def test_kernels_that_are_dropped_run_no_more(by_hand: ByHand) -> None:
     f, x = nn.Linear(40, 40), torch.rand(5, 2, 2, 40)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from recollect import Erasure
 from recollect.accelerate import FusedAdmm
@@ -42,6 +42,42 @@ def draw(seed: int, count: int, dtype: torch.dtype = torch.float64) -> tuple[Ten
 def accelerated(f: Callable, y: Tensor, theta: Erasure, gamma: float, steps: int) -> Tensor:
     with prepare(f, y, None) as runtime:
         return solve(runtime, y, theta, gamma=gamma, steps=steps)
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10**6), count=st.integers(1, 5), gamma=st.floats(0.05, 5), steps=st.sampled_from([1, 2, 3, 5])
+)
+def test_carried_on_from_any_state_it_is_the_plain_loop(seed: int, count: int, gamma: float, steps: int) -> None:
+    f = Random.draw(seed, math.prod(SHAPE), 1.0)
+    y, theta = draw(seed, count)
+    v, u = draw(seed + 1, count)[0], draw(seed + 2, count)[0] - 0.5
+    with prepare(f, y, None) as runtime:
+        fused = runtime.fused_admm(gamma, 40)
+        assert fused
+        fused(y, theta.keep)  # other values are left in its buffers
+        after = fused.carry_on(y, theta.keep, v, u, steps)
+    for _ in range(steps):
+        xi = theta.prox(v - u, y, gamma)
+        v = f(xi + u)
+        u = u + xi - v
+    for ours, plain in zip(after, (xi, v, u), strict=True):
+        assert torch.allclose(ours, plain, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_that_write_into_their_input_are_carried_on(name: str) -> None:
+    f, (y, theta) = NETWORKS[name], draw(3, 4)
+    v = u = torch.zeros_like(y)
+    with prepare(f, y, None) as runtime:
+        fused = runtime.fused_admm(0.5, 40)
+        assert fused
+        ours = fused.carry_on(y, theta.keep, v, u, 5)[1]
+        for _ in range(5):
+            xi = theta.prox(v - u, y, 0.5)
+            v = f((xi + u).clone()).clone()
+            u = u + xi - v
+    assert torch.allclose(ours, v, rtol=1e-8, atol=1e-11)
 
 
 @settings(max_examples=60)
@@ -187,3 +223,19 @@ def test_batches_are_rounded_up_but_never_beyond_the_largest_so_far() -> None:
             assert sizes[-1] == size
             expected = admm(network, y[:count], theta[:count], gamma=1.0, steps=12)
             assert torch.allclose(ours, expected, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("steps", [1, 2, 5, 10])
+def test_captured_steps_carry_on_like_eager_ones(steps: int) -> None:
+    f = nn.Sequential(nn.Flatten(), nn.Linear(12, 12), nn.Tanh(), nn.Unflatten(1, SHAPE)).cuda()
+    y, theta = draw(5, 8, torch.float32)
+    y, keep = y.cuda(), theta.keep.cuda()
+    v, u = torch.rand_like(y), torch.rand_like(y) - 0.5
+    with prepare(f, y, None) as runtime:
+        captured, eager = runtime.fused_admm(0.5, 40), FusedAdmm(runtime, 0.5, 40)
+        assert captured
+        for _ in range(3):  # the first captures, others replay
+            after = captured.carry_on(y, keep, v, u, steps)
+            for ours, plain in zip(after, eager.carry_on(y, keep, v, u, steps), strict=True):
+                assert torch.allclose(ours, plain, atol=1e-6)

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect import Images
-from recollect.auditing.nearest import Nearest, find_nearest, outcomes
+from recollect.auditing.nearest import find_nearest
+from recollect.auditing.outcomes import Nearest
 from recollect.auditing.pictures import as_colour
 from recollect.auditing.statistics import ended_on_others, image_columns, returned_positions
 from recollect.nearest import COLUMNS, ROWS
@@ -44,18 +45,6 @@ def test_an_estimate_that_is_not_finite_is_near_to_nothing() -> None:
     estimates[2, 0, 0, 0] = math.inf
     found = find_nearest(estimates, images(3, 1))
     assert found == Nearest(["0", None, None], [0.0, None, None], [0, None, None])
-
-
-def test_how_a_recovery_ended() -> None:
-    near = Nearest(["a", "b", "b", "x", None], [1e-9, 1e-9, 1e-9, 0.1, None])
-    own = [1e-9, 0.3, 1e-9, 0.2, math.nan]
-    ids = ["a", "a", "b", "c", "d"]
-    assert outcomes(ids, own, near, 1e-7, training=True) == [
-        "recovered", "another training image", "recovered", "neither", "neither",
-    ]  # fmt: skip
-    # An unseen image may have the id of a training image and still be another picture.
-    assert outcomes(["b"], [0.3], Nearest(["b"], [1e-9]), 1e-7, training=False) == ["another training image"]
-    assert outcomes(["b"], [0.3], Nearest(["b"], [1e-9]), 1e-7, training=True) == ["neither"]
 
 
 def test_training_images_handed_out_from_unseen_ones_are_in_the_headline_and_the_tables() -> None:

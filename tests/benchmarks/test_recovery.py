@@ -83,13 +83,3 @@ def test_what_is_long_is_measured_in_part_and_the_rest_by_the_rounds_that_are_le
 def test_mistakes_are_told_in_a_sentence(arguments: list[str], words: str, tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("# A page\n")
     assert words in refused(*(argument.format(folder=tmp_path) for argument in arguments))
-
-
-RECORDS = ["speed-cpu", "speed-cpu-alone", "speed-cpu-unet", "speed-gpu", "speed-gpu-unet"]
-
-
-@pytest.mark.parametrize("name", RECORDS)
-def test_the_page_shows_the_numbers_on_record(name: str) -> None:
-    page = (ROOT / "docs/performance.md").read_text()
-    for line in run("--tables", str(ROOT / f"results/{name}.json")).splitlines():
-        assert line in page

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.auditing.making import small_audit
+
 FULL = Path("/dev/full")
 
 
@@ -51,14 +53,36 @@ def test_a_library_that_cannot_be_loaded_while_arguments_are_read_is_one_sentenc
     assert (done.returncode, done.stderr) == (1, "recollect: it cannot be loaded: failed to map segment.\n")
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("audits") / "audit"
+    small_audit(out=folder, masks="half", methods="iterate")
+    return folder
+
+
+def imported_by(arguments: list[str]) -> tuple[int, set[str]]:
+    """Run the command: its exit code, and the modules that it imported."""
+    command = [sys.executable, "-X", "importtime", "-m", "recollect", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = (line for line in done.stderr.splitlines() if line.startswith("import time"))
+    return done.returncode, {line.rpartition("|")[2].strip() for line in lines}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [(["--help"], 0), (["data", "list"], 0), (["audit", "--nothing"], 2), (["data", "fetch", "nothing"], 2)],
 )
 def test_commands_that_need_no_torch_do_not_wait_for_it(arguments: list[str], code: int) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "recollect", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time")}
-    assert done.returncode == code
+    returned, imported = imported_by(arguments)
+    assert returned == code
     assert "recollect.cli.app" in imported
     assert not imported & {"torch", "scipy", "pandas", "matplotlib", "skimage", "PIL"}
+
+
+@pytest.mark.parametrize("command", ["verify", "compare", "report"])
+def test_saved_audits_are_read_without_torch(command: str, saved: Path) -> None:
+    folders = [str(saved)] * (2 if command == "compare" else 1)
+    returned, imported = imported_by([command, *folders])
+    assert returned == 0
+    assert "recollect.report.read" in imported
+    assert not imported & {"torch", "scipy", "pandas", "matplotlib", "skimage"}

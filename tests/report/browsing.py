@@ -7,7 +7,6 @@ import io
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image
 
 from recollect.records import Record
@@ -60,5 +59,5 @@ def _expected(records: list[Record], cell: list[str], limit: float) -> Rate:
     mask, method, set_label = cell
     same = [r for r in records if (r.cell["set"], r.cell["method"]) == (SETS[set_label], method)]
     chosen = [r for r in same if mask in ("any mask", r.cell["mask"])]
-    errors = torch.stack([r.score.mse.nan_to_num(nan=torch.inf) for r in chosen])
-    return Score(errors.amin(0)).rate(limit)
+    errors = np.stack([np.nan_to_num(r.score.mse, nan=np.inf) for r in chosen])
+    return Score(errors.min(0)).rate(limit)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from recollect.accelerate.backend import Activation, LayerCall, LayerOutput, contiguous
+from recollect.accelerate.tf32x3.compilation import launch_kernel
 from recollect.accelerate.tf32x3.launch_plan import INT32_VALUES, plan_launch
 from recollect.accelerate.tf32x3.lowering import CHUNK, Lowering, lowering_of, packed_shape
 from recollect.accelerate.tf32x3.packing import Packed
@@ -56,17 +57,19 @@ def matmul(call: LayerCall, layer: Packed, processors: int, activation: Activati
     epilogue = (sums if activated is None else activated, slope)
     fused = name if splits == 1 and name in FEW_REGISTERS else None
     with _on(x.device):
-        kernels.matmul[grid](
-            x, layer.upper, layer.rest, call.bias, sums, *epilogue, *numbers, ROWS=tile.rows, COLUMNS=tile.columns,
-            CHUNK=CHUNK, FLAT=is_flat, ACTIVATION=fused, num_stages=3, num_warps=tile.warps,
+        launch_kernel(
+            kernels.matmul, grid, x, layer.upper, layer.rest, call.bias, sums, *epilogue, *numbers, ROWS=tile.rows,
+            COLUMNS=tile.columns, CHUNK=CHUNK, FLAT=is_flat, ACTIVATION=fused, num_stages=3, num_warps=tile.warps,
         )  # fmt: skip
         if splits > 1:
-            kernels.reduce_split_k[(-(-out.numel() // REDUCE_BLOCK),)](
-                sums, out, *epilogue, out.numel(), splits, BLOCK=REDUCE_BLOCK, AT_ONCE=SPLITS_AT_ONCE, ACTIVATION=name
-            )
+            launch_kernel(
+                kernels.reduce_split_k, (-(-out.numel() // REDUCE_BLOCK),), sums, out, *epilogue, out.numel(), splits,
+                BLOCK=REDUCE_BLOCK, AT_ONCE=SPLITS_AT_ONCE, ACTIVATION=name,
+            )  # fmt: skip
         elif name != fused:
-            kernels.activate_all[_blocks(out)](
-                out, *epilogue, out.numel(), BLOCK=ELEMENTWISE_BLOCK, ACTIVATION=name
+            launch_kernel(
+                kernels.activate_all, _blocks(out), out, *epilogue, out.numel(), BLOCK=ELEMENTWISE_BLOCK,
+                ACTIVATION=name,
             )  # fmt: skip
     return LayerOutput(out, activated)
 
@@ -83,9 +86,10 @@ def im2col(call: LayerCall) -> Tensor:
         x = x.contiguous()
     out = x.new_empty(count * down * across, 1, 1, terms)
     with _on(x.device):
-        kernels.im2col[_blocks(out)](
-            x, out, out.numel(), down, across, *x.shape[1:3], channels, taps[0] * taps[1] * channels, taps[1],
-            call.stride, *call.padding, *x.stride(), TERMS=terms, BLOCK=ELEMENTWISE_BLOCK,
+        launch_kernel(
+            kernels.im2col, _blocks(out), x, out, out.numel(), down, across, *x.shape[1:3], channels,
+            taps[0] * taps[1] * channels, taps[1], call.stride, *call.padding, *x.stride(), TERMS=terms,
+            BLOCK=ELEMENTWISE_BLOCK,
         )  # fmt: skip
     return out
 
@@ -100,10 +104,11 @@ def col2im(call: LayerCall, taps_of_pixels: Tensor, activation: Activation | Non
     activated = torch.empty_like(out) if activation else None
     name, slope = activation or (None, 0.0)
     with _on(out.device):
-        kernels.col2im[(-(-out.numel() // COL2IM_BLOCK),)](
-            taps_of_pixels, call.bias, out, out if activated is None else activated, slope, out.numel(), down, across,
-            *call.x.shape[1:3], columns, taps_of_pixels.shape[3], *call.padding, TAPS_DOWN=taps[0],
-            TAPS_ACROSS=taps[1], BLOCK=COL2IM_BLOCK, ACTIVATION=name,
+        launch_kernel(
+            kernels.col2im, (-(-out.numel() // COL2IM_BLOCK),), taps_of_pixels, call.bias, out,
+            out if activated is None else activated, slope, out.numel(), down, across, *call.x.shape[1:3], columns,
+            taps_of_pixels.shape[3], *call.padding, TAPS_DOWN=taps[0], TAPS_ACROSS=taps[1], BLOCK=COL2IM_BLOCK,
+            ACTIVATION=name,
         )  # fmt: skip
     return LayerOutput(out, activated)
 
@@ -117,7 +122,7 @@ def upsample(x: Tensor) -> Tensor | None:
     count, channels, height, width = x.shape
     out = x.new_empty(count, 2 * height, 2 * width, channels)
     with _on(x.device):
-        kernels.upsample[_blocks(out)](x, out, out.numel(), width, channels, BLOCK=ELEMENTWISE_BLOCK)
+        launch_kernel(kernels.upsample, _blocks(out), x, out, out.numel(), width, channels, BLOCK=ELEMENTWISE_BLOCK)
     return out.permute(0, 3, 1, 2)
 
 
@@ -133,7 +138,9 @@ def max_pool(x: Tensor) -> Tensor | None:
 
     out = x.new_empty(count, height // 2, width // 2, channels)
     with _on(x.device):
-        kernels.max_pool[_blocks(out)](x, out, out.numel(), height, width, channels, BLOCK=ELEMENTWISE_BLOCK)
+        launch_kernel(
+            kernels.max_pool, _blocks(out), x, out, out.numel(), height, width, channels, BLOCK=ELEMENTWISE_BLOCK
+        )
     return out.permute(0, 3, 1, 2)
 
 
@@ -142,7 +149,7 @@ def admm_step(w: Tensor, v: Tensor, of_y: Tensor, of_w: Tensor) -> None:
     from recollect.accelerate.tf32x3 import kernels
 
     with _on(w.device):
-        kernels.admm_step[_blocks(w)](w, contiguous(v), of_y, of_w, w.numel(), BLOCK=ELEMENTWISE_BLOCK)
+        launch_kernel(kernels.admm_step, _blocks(w), w, contiguous(v), of_y, of_w, w.numel(), BLOCK=ELEMENTWISE_BLOCK)
 
 
 def _blocks(out: Tensor) -> tuple[int]:

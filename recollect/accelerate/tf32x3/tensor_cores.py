@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from torch.nn import functional
 
 from recollect.accelerate.backend import Activation, AdmmStep, LayerCall, LayerOutput, passes_self_test
 from recollect.accelerate.tf32x3 import launch
+from recollect.accelerate.tf32x3.compilation import compile_ahead
 from recollect.accelerate.tf32x3.launch_plan import INT32_VALUES, fits_int32
 from recollect.accelerate.tf32x3.lowering import (
     FEWEST_CHANNELS,
@@ -24,7 +26,10 @@ from recollect.accelerate.tf32x3.packing import Packed, pack, packed_bytes
 from recollect.accelerate.tf32x3.tiles import ROWS
 
 MANY = 10_000  # processors that share a matrix multiplication by split-K; one alone does little or none
-TILES = [(84, 12, 1), (84, 24, 1), (84, 48, MANY), (378, 48, 1), (378, 128, MANY)]  # rows, columns, processors of each
+# Rows, columns and processors of each. Columns and channels are multiples of 16 as in most networks, whose layers then
+# run in the variants that the self-test had compiled.
+TILES = [(84, 16, 1), (84, 32, 1), (84, 48, MANY), (378, 48, 1), (378, 128, MANY)]
+CHANNELS = 208  # of the self-test's linear layers: no whole number of chunks
 
 log = logging.getLogger(__name__).info
 
@@ -70,6 +75,9 @@ class TensorCores:
     def max_pool(self, maps: Tensor) -> Tensor | None:
         return launch.max_pool(maps)
 
+    def compile_ahead(self, run: Callable[[], Any]) -> None:
+        compile_ahead(run, self._device)
+
     def admm_step(self, values: int) -> AdmmStep | None:
         return launch.admm_step if values < INT32_VALUES else None
 
@@ -96,16 +104,23 @@ def kernels_work(device: torch.device, spatial: bool) -> bool:
         return False
 
     def self_test() -> bool:  # fails without triton or a compiler, or with an unsuitable version of either
-        calls = _convolutions(device) if spatial else _linear_layers(device)
+        calls = list(_convolutions(device) if spatial else _linear_layers(device))
+        compile_ahead(lambda: _launch_all(calls, device), device)
         return all(_is_exact(call, processors) for call, processors in calls) and _admm_step_is_exact(device)
 
     return passes_self_test("the Triton kernels", self_test, log)
 
 
+def _launch_all(calls: list[tuple[LayerCall, int]], device: torch.device) -> None:
+    for call, processors in calls:
+        launch.run_layer(call, pack(call.weight, lowering_of(call)), processors)
+    _admm_step_is_exact(device)
+
+
 def _linear_layers(device: torch.device) -> Iterator[tuple[LayerCall, int]]:
     """Draw one for each kind of tile."""
     for rows, columns, processors in TILES:
-        x, weight, bias = _drawn(device, (rows, 1, 1, 200), (columns, 200), (columns,))
+        x, weight, bias = _drawn(device, (rows, 1, 1, CHANNELS), (columns, CHANNELS), (columns,))
         yield LayerCall(x, weight, bias), processors
 
 
@@ -136,7 +151,7 @@ def _is_exact(call: LayerCall, processors: int) -> bool:
 
 
 def _admm_step_is_exact(device: torch.device) -> bool:
-    w, v, of_y, of_w = torch.rand(4, 100, device=device, generator=torch.Generator(device).manual_seed(0))
+    w, v, of_y, of_w = torch.rand(4, 112, device=device, generator=torch.Generator(device).manual_seed(0))
     exact = of_y.double() + (1 - 2 * of_w.double()) * v + of_w.double() * w
     launch.admm_step(w, v, of_y, of_w)
     return bool((w - exact).abs().max() < 1e-6)

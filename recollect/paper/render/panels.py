@@ -48,7 +48,7 @@ def mean_psnr(record: Record) -> tuple[float, float, float]:
     values = record.score.psnr
     mean, margin = float(values.mean()), 0.0
     if len(values) > 1:
-        margin = Z_95 * float(values.std()) / math.sqrt(len(values))
+        margin = Z_95 * float(values.std(ddof=1)) / math.sqrt(len(values))
     return mean, mean - margin, mean + margin
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks: each is a script; `python -m benchmarks` makes the tables of docs/performance.md."""
