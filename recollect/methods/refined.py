@@ -20,14 +20,7 @@ from recollect.degradation import (
     odd_ones_kept,
     smooth_ones_kept,
 )
-from recollect.degradation.any_fill import (
-    EXPLAINED,
-    evidently_erased,
-    near_pixels,
-    of_common_colour,
-    pixel_errors,
-    typical_error,
-)
+from recollect.degradation.any_fill import EXPLAINED, evidently_erased, of_common_colour, pixel_errors
 from recollect.devices.transfers import to_device
 from recollect.engine import Runtime
 from recollect.errors import InputError, is_whole
@@ -63,7 +56,7 @@ class Answer(PerImage):
     recovery: Recovery
     misfit: Tensor  # the lower, the better a fixed point of the model explains y
     explained: Tensor  # searches are not expected to find anything better
-    certain: Tensor  # every pixel of y is accounted for, so exactly that no other image comes near
+    evident: Tensor  # every pixel of y is accounted for
 
     def with_better(self, positions: Tensor, other: Answer, at_rest: float = 0.0) -> Answer:
         """Take the other answers to the images at `positions` where they fit better; the work on both is counted.
@@ -84,9 +77,8 @@ class Refined(Method):
     """`Blind`, `Iterate` and searches from several starts; the answer that explains y best is polished.
 
     A search estimates image and mask together and makes no assumption on what erased pixels hold. Answers are compared
-    by what an attacker sees: how far the model moves them, and how many pixels of y they explain how well. A fixed
-    point counts as precise as it explains y: where a model drifts, it has fixed points that are no training image. The
-    truth is never read.
+    by what an attacker sees: how far the model moves them, and how many pixels of y they explain how well. The truth is
+    never read.
     """
 
     gamma: float = 0.5
@@ -106,7 +98,7 @@ class Refined(Method):
     headline_rank: ClassVar[int] = 3
     colour: ClassVar[str | None] = "orange"
     order: ClassVar[int] = 2
-    version: ClassVar[int] = 3  # 2 took any fixed point for precise; 1 the member where blind noticed a cycle
+    version: ClassVar[int] = 2  # 1 took the member of a cycle at which blind noticed it
 
     def __post_init__(self) -> None:
         Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
@@ -171,11 +163,11 @@ class Refined(Method):
         return best
 
     def _iterated(self, f: Runtime, y: Tensor, best: Answer, budget: Tensor) -> tuple[Answer, Tensor]:
-        """Iterate for images that are not certain, almost to rest; the steps come on top of the budget.
+        """Iterate for images whose mask is not evident, almost to rest; the steps come on top of the budget.
 
         Images that are alike agree with y at many pixels, so an image that is explained may still be another one.
         """
-        left = torch.nonzero(~best.certain)[:, 0]
+        left = torch.nonzero(~best.evident)[:, 0]
         if not len(left):
             return best, budget
         other = Iterate(tolerance=NEGLIGIBLE).recover(f, y[left], None, None, None)
@@ -242,29 +234,13 @@ class Refined(Method):
         parts = zip(recovery.estimate.split(f.chunk), y.split(f.chunk), strict=True)
         starts = range(0, len(y), f.chunk)
         judged = [
-            self._judge_batch(f, to_device(x, f.device), to_device(damaged, f.device), family[start : start + f.chunk])
+            _judge_batch(f, to_device(x, f.device), to_device(damaged, f.device), family[start : start + f.chunk])
             for start, (x, damaged) in zip(starts, parts, strict=True)
         ]
         outcome = Judged.join(judged).to(y.device)
         misfit = outcome.misfit.where(recovery.stop != Stop.DIVERGED, torch.inf)
         answer = replace(recovery, degradation=outcome.degradation, steps=recovery.steps + PASSES_TO_JUDGE)
-        return Answer(answer, misfit, outcome.explained, outcome.certain)
-
-    def _judge_batch(self, f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
-        """Judge x by how far the model moves it, and by how many pixels of y its output explains how well."""
-        output = f(x.clone())
-        errors, moved = pixel_errors(output, y), mean_square(output - x)
-        agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
-        imprecision = moved
-        if self.paste:
-            imprecision = torch.fmax(moved, typical_error(errors, near_pixels(output, y)))
-        misfit = (agreement + FIXED_POINT_WEIGHT * (imprecision + NEGLIGIBLE).log()).nan_to_num(torch.inf)
-        evident, certain = (
-            evidently_erased(errors, y, below).flatten(1).any(1) & (moved < below) for below in (EXPLAINED, NEGLIGIBLE)
-        )
-        by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).flatten(1).sum(1)
-        at_rest = (by_model >= max(ENOUGH * errors[0].numel(), FEWEST_EXPLAINED)) & (moved < NEGLIGIBLE)
-        return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest, certain)
+        return Answer(answer, misfit, outcome.explained, outcome.evident)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +250,19 @@ class Judged(PerImage):
     degradation: Degradation
     misfit: Tensor
     explained: Tensor
-    certain: Tensor
+    evident: Tensor
+
+
+def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
+    """Judge x by how far the model moves it, and by how many pixels of y its output explains how well."""
+    output = f(x.clone())
+    errors, moved = pixel_errors(output, y), mean_square(output - x)
+    agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
+    misfit = (agreement + FIXED_POINT_WEIGHT * (moved + NEGLIGIBLE).log()).nan_to_num(torch.inf)
+    evident = evidently_erased(errors, y).flatten(1).any(1) & (moved < EXPLAINED)
+    by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).flatten(1).sum(1)
+    at_rest = (by_model >= max(ENOUGH * errors[0].numel(), FEWEST_EXPLAINED)) & (moved < NEGLIGIBLE)
+    return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest, evident)
 
 
 def _multiple_of_checks(limits: Tensor) -> Tensor:
