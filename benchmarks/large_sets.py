@@ -84,7 +84,8 @@ def run_all(options: argparse.Namespace) -> None:
     check_writable(options.out)
     results: dict[str, Any] = {
         "date": date.today().isoformat(), **provenance(options.device), "stored": options.stored,
-        "methods": options.methods, "rounds": options.rounds, "mask": options.mask, "threads": torch.get_num_threads(), "rows": [],
+        "methods": options.methods, "rounds": options.rounds, "mask": options.mask,
+        "threads": torch.get_num_threads(), "rows": [],
     }  # fmt: skip
     make_images(options.folder / "unseen.npy", UNSEEN, seed=1)
     for size in options.sizes:
