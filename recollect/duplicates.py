@@ -25,6 +25,7 @@ _TRIES = 16  # candidates of an image that are compared one by one, in one block
 _ROUNDING = 1e-5  # of a product of factors, in float32
 _SHIFT = 4  # pixels by which a copy may be shifted, but no more than an eighth of the image
 _MOVED_SHARE = 0.1  # of an image's variance between it and a moved copy, at most: night skies are alike in some move
+_TELLING = 4  # times `near` that two images of a set have to be apart along the directions, on average
 _CONTROL = 8192  # control images that are compared with moved copies at a time
 _DIRECTIONS = 16  # moved copies are first compared along the directions in which images differ most ...
 _MORE_DIRECTIONS, _SMALL_SET = 64, 2000  # ... along more of them in small sets, where full comparisons cost more
@@ -173,18 +174,20 @@ def _moved_copies(
     left = _without(control, {pair.first for pair in known})
     if left is None:
         return
-    middle, targets, frame = _middles(train, _count_of_directions(train, left), device)
+    middle, targets, frame = _middles(train, _count_of_directions(train, left), near, device)
     for start in range(0, len(left), _CONTROL):  # every image has averages for each move
         yield from _moved_copies_of(left[start : start + _CONTROL], middle, targets, frame, near)
 
 
-def _middles(train: Images, directions: int, device: torch.device | str) -> tuple[_View, Tensor, tuple[Tensor, Tensor]]:
+def _middles(
+    train: Images, directions: int, near: float, device: torch.device | str
+) -> tuple[_View, Tensor, tuple[Tensor, Tensor]]:
     """Return the middles of training images with their averages along few directions, and these directions."""
     _, height, width = picture_shape(train.shape)
     down, right = _margin(height), _margin(width)
     middle = _View(train, slice(down, height - down), slice(right, width - right))
     averages = _averages(middle)
-    frame = _principal_directions(averages, directions)
+    frame = _principal_directions(averages, directions, near)
     targets = (averages - frame[0]) @ frame[1]
     order = targets[:, 0].argsort()  # neighbours in this order are alike, so that most blocks need not be compared
     return middle[order.numpy()], targets[order].to(device), frame
@@ -284,11 +287,16 @@ def _without(images: Images, ids: set[str]) -> Images | None:
     return images[stay] if stay else None
 
 
-def _principal_directions(averages: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the mean and the directions of largest variance; along them distances only become smaller."""
+def _principal_directions(averages: Tensor, count: int, near: float) -> tuple[Tensor, Tensor]:
+    """Return the mean and the directions of largest variance; along them distances only become smaller.
+
+    At least `count`, and more where images such as noise differ alike in all: others must not look near along them.
+    """
     centre = averages.mean(0)
     around = (averages - centre).double()
-    _, directions = torch.linalg.eigh(around.T @ around)  # from the smallest variance to the largest
+    scatter, directions = torch.linalg.eigh(around.T @ around)  # from the smallest variance to the largest
+    apart = 2 * scatter.flip(0).cumsum(0) / len(averages)  # squared distances of two images, on average
+    count = max(count, int((apart < _TELLING * near).sum()) + 1)
     return centre, directions[:, -count:].flip(1).to(averages.dtype)
 
 
