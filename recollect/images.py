@@ -179,7 +179,7 @@ def as_float32(stored: Tensor) -> Tensor:
 
 def _update(digest: Any, values: Tensor) -> None:
     for few in values.split(1024):  # 8-bit sets are never all floats at once
-        digest.update((as_float32(few) + 0.0).numpy())  # + 0.0: -0 is 0
+        digest.update((as_float32(few) + 0.0).contiguous().numpy())  # + 0.0: -0 is 0
 
 
 class _ColourAmongGrey(Exception):
