@@ -18,12 +18,15 @@ from recollect.sources.resize import overlaps
 # apart than twice that error: (2 sqrt(5e-4))^2.
 NEAR = 2e-3
 _GRID = 8  # images are first compared by the averages of a grid of 8 x 8 cells
-_ROWS, _COLUMNS = 1024, 1024  # images compared at a time; bounds memory
+_AT_ONCE = 1024  # images compared with as many others at a time; bounds memory
+_AT_ONCE_CUDA = 8192  # where small matrices do not keep the device busy
 _PAIRS = 512  # pairs compared in full at a time
-_TRIES = 16  # candidates of an image that are compared one by one, in one block of _COLUMNS
+_TRIES = 16  # candidates of an image that are compared one by one, in one block of others
 _ROUNDING = 1e-5  # of a product of factors, in float32
 _SHIFT = 4  # pixels by which a copy may be shifted, but no more than an eighth of the image
 _MOVED_SHARE = 0.1  # of an image's variance between it and a moved copy, at most: night skies are alike in some move
+_TELLING = 4  # times `near` that two images of a set have to be apart along the directions, on average
+_CONTROL = 8192  # control images that are compared with moved copies at a time
 _DIRECTIONS = 16  # moved copies are first compared along the directions in which images differ most ...
 _MORE_DIRECTIONS, _SMALL_SET = 64, 2000  # ... along more of them in small sets, where full comparisons cost more
 
@@ -132,24 +135,27 @@ def _twins(pairs: tuple[Pair, ...]) -> str:
     return f"{counts} and {moved} a mirrored or shifted one" if moved else counts
 
 
-def find_duplicates(train: Images, control: Images | None = None, *, near: float = NEAR) -> Duplicates:
+def find_duplicates(
+    train: Images, control: Images | None = None, *, near: float = NEAR, device: torch.device | str = "cpu"
+) -> Duplicates:
     """Find images with another at most `near` (MSE) away, each with its closest: control in train, and inside train.
 
-    Control images are also compared with mirrored and slightly shifted training images.
+    Control images are also compared with mirrored and slightly shifted training images. Averages of the images are
+    compared on `device`.
     """
     if control is not None and train.shape != control.shape:
         raise InputError(f"Train images are {train.shape} (C, H, W) and control images {control.shape}.")
     if near < 0:
         raise InputError(f"near={near} is negative; it is the largest MSE at which two images count as alike.")
     whole = _View.whole(train)
-    averages = _averages(whole)
+    averages = _averages(whole).to(device)
     inside = _closest(whole, averages, whole, averages, near, earlier=True)
     if control is None:
         return Duplicates((), inside, len(train), 0, near)
     unseen = _View.whole(control)
-    across = _closest(unseen, _averages(unseen), whole, averages, near)
+    across = _closest(unseen, _averages(unseen).to(device), whole, averages, near)
     if train.kind != "rows":  # whose columns have no order
-        across = _in_order(control, [*across, *_moved_copies(control, across, train, near)])
+        across = _in_order(control, [*across, *_moved_copies(control, across, train, near, device)])
     return Duplicates(across, inside, len(train), len(control), near)
 
 
@@ -158,7 +164,9 @@ def _in_order(images: Images, pairs: list[Pair]) -> tuple[Pair, ...]:
     return tuple(sorted(pairs, key=lambda pair: position[pair.first]))
 
 
-def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near: float) -> Iterator[Pair]:
+def _moved_copies(
+    control: Images, known: tuple[Pair, ...], train: Images, near: float, device: torch.device | str
+) -> Iterator[Pair]:
     """Find mirrored and shifted copies among the control images that have no twin yet.
 
     The middle of every training image is compared with the part of every control image that a move would bring there.
@@ -166,16 +174,32 @@ def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near:
     left = _without(control, {pair.first for pair in known})
     if left is None:
         return
+    middle, targets, frame = _middles(train, _count_of_directions(train, left), near, device)
+    for start in range(0, len(left), _CONTROL):  # every image has averages for each move
+        yield from _moved_copies_of(left[start : start + _CONTROL], middle, targets, frame, near)
+
+
+def _middles(
+    train: Images, directions: int, near: float, device: torch.device | str
+) -> tuple[_View, Tensor, tuple[Tensor, Tensor]]:
+    """Return the middles of training images with their averages along few directions, and these directions."""
     _, height, width = picture_shape(train.shape)
     down, right = _margin(height), _margin(width)
     middle = _View(train, slice(down, height - down), slice(right, width - right))
     averages = _averages(middle)
-    centre, directions = _principal_directions(averages, _count_of_directions(train, left))
-    targets = (averages - centre) @ directions
+    frame = _principal_directions(averages, directions, near)
+    targets = (averages - frame[0]) @ frame[1]
     order = targets[:, 0].argsort()  # neighbours in this order are alike, so that most blocks need not be compared
-    variances = dict(zip(middle.ids, middle.pixels.flatten(1).var(1, correction=0).tolist(), strict=True))
-    middle, targets = middle[order.numpy()], targets[order]
-    parts = _averages_of_parts(left, centre, directions)
+    return middle[order.numpy()], targets[order].to(device), frame
+
+
+def _moved_copies_of(
+    left: Images, middle: _View, targets: Tensor, frame: tuple[Tensor, Tensor], near: float
+) -> Iterator[Pair]:
+    _, height, width = picture_shape(left.shape)
+    down, right = _margin(height), _margin(width)
+    parts = _averages_of_parts(left, *frame)
+    place = {name: number for number, name in enumerate(middle.ids)}
     position = {name: number for number, name in enumerate(left.ids)}
     waiting = torch.ones(len(left), dtype=torch.bool)
     for number, (mirrored, dy, dx) in enumerate(_moves(height, width)):
@@ -186,10 +210,14 @@ def _moved_copies(control: Images, known: tuple[Pair, ...], train: Images, near:
         part = _View(
             left[rows.numpy()], slice(down + dy, height - down + dy), slice(right + dx, width - right + dx), mirrored
         )
-        pairs = _closest(part, parts[number, rows], middle, targets, near)
-        pairs = tuple(pair for pair in pairs if pair.mse <= _MOVED_SHARE * variances[pair.second])
+        pairs = _closest(part, parts[number, rows].to(targets.device), middle, targets, near)
+        pairs = tuple(pair for pair in pairs if pair.mse <= _MOVED_SHARE * _variance(middle, place[pair.second]))
         yield from (replace(pair, moved=_move(mirrored, dy, dx)) for pair in pairs)
         waiting[[position[pair.first] for pair in pairs]] = False
+
+
+def _variance(images: _View, position: int) -> float:
+    return float(images.pixels_at(torch.tensor([position])).var(correction=0))
 
 
 def _count_of_directions(train: Images, control: Images) -> int:
@@ -259,11 +287,16 @@ def _without(images: Images, ids: set[str]) -> Images | None:
     return images[stay] if stay else None
 
 
-def _principal_directions(averages: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the mean and the directions of largest variance; along them distances only become smaller."""
+def _principal_directions(averages: Tensor, count: int, near: float) -> tuple[Tensor, Tensor]:
+    """Return the mean and the directions of largest variance; along them distances only become smaller.
+
+    At least `count`, and more where images such as noise differ alike in all: others must not look near along them.
+    """
     centre = averages.mean(0)
     around = (averages - centre).double()
-    _, directions = torch.linalg.eigh(around.T @ around)  # from the smallest variance to the largest
+    scatter, directions = torch.linalg.eigh(around.T @ around)  # from the smallest variance to the largest
+    apart = 2 * scatter.flip(0).cumsum(0) / len(averages)  # squared distances of two images, on average
+    count = max(count, int((apart < _TELLING * near).sum()) + 1)
     return centre, directions[:, -count:].flip(1).to(averages.dtype)
 
 
@@ -297,19 +330,31 @@ def _closest(
     """Find the closest other of each image within near; `earlier` compares each with those before it in the set."""
     best = torch.full((len(images),), torch.inf, dtype=torch.float64)
     twin = torch.full((len(images),), -1)
-    left_factor, right_factor = _factors(averages, other_averages)
-    for top in range(0, len(images), _ROWS):
-        end = min(top + _ROWS, len(others)) if earlier else len(others)
-        for left in range(0, end, _COLUMNS):
-            if _apart(averages[top : top + _ROWS], other_averages[left : left + _COLUMNS]) > near + _ROUNDING:
+    at_once = _AT_ONCE_CUDA if averages.is_cuda else _AT_ONCE
+    for top in range(0, len(images), at_once):
+        end = min(top + at_once, len(others)) if earlier else len(others)
+        rows = averages[top : top + at_once]
+        for left in range(0, end, at_once):
+            columns = other_averages[left : left + at_once]
+            if _apart(rows, columns) > near + _ROUNDING:
                 continue
-            distance = left_factor[top : top + _ROWS] @ right_factor[left : left + _COLUMNS].T
-            if earlier and left + _COLUMNS > top:
-                before = torch.arange(left, left + distance.shape[1]) < torch.arange(top, top + len(distance))[:, None]
-                distance.masked_fill_(~before, torch.inf)
+            distance = _squared_distances(rows, columns)
+            if earlier and left + at_once > top:
+                distance.masked_fill_(~_before(distance, top, left), torch.inf)
             _compare(images, others, distance, top, left, near, best, twin)
     alike = (best <= near).nonzero().flatten().tolist()
     return tuple(Pair(images.ids[i], others.ids[int(twin[i])], float(best[i])) for i in alike)
+
+
+def _before(distance: Tensor, top: int, left: int) -> Tensor:
+    """Mark the pairs whose second image comes before the first in the set."""
+    rows, columns = (torch.arange(length, device=distance.device) for length in distance.shape)
+    return columns + left < (rows + top)[:, None]
+
+
+def _squared_distances(rows: Tensor, columns: Tensor) -> Tensor:
+    left, right = _factors(rows, columns)
+    return left @ right.T
 
 
 def _apart(rows: Tensor, columns: Tensor) -> float:
@@ -320,8 +365,8 @@ def _apart(rows: Tensor, columns: Tensor) -> float:
 
 def _factors(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
     """Return two matrices whose product holds the squared distances of all pairs: |a|^2 + |b|^2 - 2 a.b in one pass."""
-    left = torch.cat([-2 * rows, rows.square().sum(1, keepdim=True), torch.ones(len(rows), 1)], dim=1)
-    right = torch.cat([columns, torch.ones(len(columns), 1), columns.square().sum(1, keepdim=True)], dim=1)
+    left = torch.cat([-2 * rows, rows.square().sum(1, keepdim=True), torch.ones_like(rows[:, :1])], dim=1)
+    right = torch.cat([columns, torch.ones_like(columns[:, :1]), columns.square().sum(1, keepdim=True)], dim=1)
     return left, right
 
 
@@ -340,12 +385,13 @@ def _compare(
     rows = (distance.amin(1) <= limit).nonzero().flatten()
     if not len(rows):
         return
-    rows = rows[_try(images, others, distance[rows], rows + top, left, limit, best, twin)]
-    if not len(rows):
+    distance, rows = distance[rows].cpu(), rows.cpu()
+    gaining = _try(images, others, distance, rows + top, left, limit, best, twin)
+    if not bool(gaining.any()):
         return
-    for few in rows.split(_PAIRS):
+    for few, bound in zip(rows[gaining].split(_PAIRS), distance[gaining].split(_PAIRS), strict=True):
         full = _distances(images, few + top, others, left, distance.shape[1])
-        full.masked_fill_(distance[few] > limit, torch.inf)
+        full.masked_fill_(bound > limit, torch.inf)
         _try(images, others, full, few + top, left, limit, best, twin)
 
 

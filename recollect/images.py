@@ -1,13 +1,14 @@
 """Images: pixels in [0, 1] with ids and a content hash, checked once, when they are made.
 
-Signals and rows of a table are held in the same way: what an image is to a model, they are to others.
+Signals and rows of a table are held in the same way: what an image is to a model, they are to others. A set that is
+too large for memory stays on disk; its pixels are read when they are asked for.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,20 +19,25 @@ from torch import Tensor
 from recollect.arrangement import CHANNELS, EXPECTED, looks_like_one_image
 from recollect.errors import InputError
 from recollect.image_forms import read_form
+from recollect.pieces import pieces
+from recollect.stored_values import InMemory, OnDisk, Stored
 
 
 class Images:
     """A set of equally sized images: `pixels` is float32 in [0, 1], N x C x H x W.
 
     Signals are N x C x L and rows N x d; the columns of rows may have names. Sets read from 8-bit files stay 8-bit in
-    memory; `pixels` is then made on each access, exactly values / 255.
+    memory; `pixels` is then made on each access, exactly values / 255. A large set may be on disk: take its pixels in
+    pieces, `images[start:end].pixels`.
     """
+
+    _stored: Stored
 
     def __init__(
         self, pixels: Tensor, ids: Iterable[object] = (), name: str = "images", columns: Sequence[str] = ()
     ) -> None:
         _check_pixels(pixels)
-        self._stored = pixels.detach().to("cpu", torch.float32).contiguous()
+        self._stored = InMemory(pixels.detach().to("cpu", torch.float32).contiguous())
         self.ids = _check_ids(ids, len(pixels))
         self.name = name  # where they came from, for headings and records
         self.columns = _check_columns(columns, self.shape)
@@ -43,11 +49,44 @@ class Images:
         if values.dtype != torch.uint8:
             raise InputError(f"from_uint8 takes 8-bit values, got {values.dtype}.")
         images = cls.__new__(cls)
-        images._stored = values.cpu().contiguous()
+        images._stored = InMemory(values.cpu().contiguous())
         images.ids = _check_ids(ids, len(values))
         images.name = name
         images.columns = ()
         return images
+
+    @classmethod
+    def on_disk(
+        cls, reader: Callable[[np.ndarray], Tensor], positions: np.ndarray, ids: Iterable[object] = (),
+        name: str = "images", columns: Sequence[str] = (), largest_8_bit: Callable[[int], None] = lambda _: None,
+    ) -> Images:  # fmt: skip
+        """Make images of values that a reader fetches by position; all are read once, in pieces, to be checked.
+
+        `largest_8_bit` is called with the largest value of an 8-bit set and may refuse it.
+        """
+        images = cls.__new__(cls)
+        images.ids, images.name = _check_ids(ids, len(positions)), name
+        shape = tuple(reader(positions[:1]).shape[1:])
+        try:
+            images._check_in_pieces(OnDisk(reader, positions, shape), largest_8_bit)
+        except _ColourAmongGrey:
+            images._check_in_pieces(OnDisk(reader, positions, (3, *shape[1:])), largest_8_bit)
+        images.columns = _check_columns(columns, images.shape)
+        return images
+
+    def _check_in_pieces(self, stored: OnDisk, largest_8_bit: Callable[[int], None]) -> None:
+        """Check every piece, and compute the hash on the way."""
+        self._stored, largest, is_8_bit = stored, 0, True
+        digest = hashlib.sha256(repr(stored.shape).encode())
+        for rows in pieces(len(self), self.shape):
+            values = stored.read(rows)
+            _check_piece(values, stored.shape, rows.start)
+            is_8_bit = is_8_bit and values.dtype == torch.uint8
+            largest = max(largest, int(values.max()))
+            _update(digest, values)
+        if is_8_bit:
+            largest_8_bit(largest)
+        self.__dict__["hash"] = digest.hexdigest()
 
     @classmethod
     def of(cls, data: Any, *, ids: Iterable[object] = (), name: str = "images") -> Images:
@@ -66,21 +105,25 @@ class Images:
     @property
     def pixels(self) -> Tensor:
         """All pixels as float32 in [0, 1]."""
-        return _as_float32(self._stored)
+        return as_float32(self.stored)
 
     def pixels_at(self, positions: Tensor) -> Tensor:
         """Return the pixels of some images, without making Images of them."""
-        return _as_float32(self._stored[positions])
+        return as_float32(self.stored_at(positions))
 
     @property
     def stored(self) -> Tensor:
         """All values as they are kept: 8-bit, or float32 in [0, 1]."""
-        return self._stored
+        return self._stored.read()
+
+    def stored_at(self, positions: Tensor | slice) -> Tensor:
+        """Return the values of some images as they are kept."""
+        return self._stored.read(positions)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one image: channels, height, width; of a signal channels, length; of a row its length."""
-        return tuple(self._stored.shape[1:])
+        return self._stored.shape[1:]
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -99,20 +142,22 @@ class Images:
     def hash(self) -> str:
         """SHA-256 of shape and float32 pixels: equal exactly when the pixels are, however they are stored."""
         digest = hashlib.sha256(repr(tuple(self._stored.shape)).encode())
-        for start in range(0, len(self), 1024):  # in slices, so that 8-bit sets are never all floats at once
-            digest.update((self[start : start + 1024].pixels + 0.0).numpy().tobytes())  # + 0.0: -0 is 0
+        for rows in pieces(len(self), self.shape):
+            _update(digest, self.stored_at(rows))
         return digest.hexdigest()
 
     def __len__(self) -> int:
-        return len(self._stored)
+        return self._stored.shape[0]
 
     def __getitem__(self, index: Any) -> Images:
         """Select images by a position, a slice, a list of positions or a boolean mask; the result is Images."""
-        positions = np.atleast_1d(np.arange(len(self))[index])
         selected = object.__new__(Images)
-        forward = isinstance(index, slice) and (index.step or 1) > 0  # a view of the pixels, not a copy
-        selected._stored = self._stored[index] if forward else self._stored[positions.tolist()]
-        selected.ids = tuple(self.ids[p] for p in positions)
+        if isinstance(index, slice) and (index.step or 1) > 0:  # a view of the pixels, not a copy
+            selected._stored, selected.ids = self._stored.select(index), self.ids[index]
+        else:
+            positions = np.atleast_1d(np.arange(len(self))[index]).copy()  # torch takes no reversed view
+            selected._stored = self._stored.select(positions)
+            selected.ids = tuple(self.ids[p] for p in positions)
         selected.name, selected.columns = self.name, self.columns
         if not len(selected):
             raise InputError(f"That selection leaves none of the {len(self)} images.")
@@ -127,8 +172,29 @@ class Images:
         return f"Images({self.name!r}, {len(self)} of {size}, sha256 {self.hash[:12]})"
 
 
-def _as_float32(stored: Tensor) -> Tensor:
+def as_float32(stored: Tensor) -> Tensor:
+    """Return values as pixels: 8-bit ones are divided by 255."""
     return stored if stored.is_floating_point() else stored.to(torch.float32) / 255
+
+
+def _update(digest: Any, values: Tensor) -> None:
+    for few in values.split(1024):  # 8-bit sets are never all floats at once
+        digest.update((as_float32(few) + 0.0).contiguous().numpy())  # + 0.0: -0 is 0
+
+
+class _ColourAmongGrey(Exception):
+    """A set whose first images are grey has colour ones too."""
+
+
+def _check_piece(values: Tensor, shape: tuple[int, ...], start: int) -> None:
+    """Check values that were read from disk, from the image at `start` on, against the shape of the set."""
+    if values.shape[1:] != shape[1:]:
+        if values.ndim == len(shape) == 4 and values.shape[2:] == shape[2:] and shape[1] == 1:
+            raise _ColourAmongGrey
+        first, other = ("x".join(map(str, one)) for one in (shape[1:], values.shape[1:]))
+        raise InputError(f"The images differ in size: the first is {first}, those from number {start} on are {other}.")
+    if values.dtype != torch.uint8:
+        _check_pixels(values, start)
 
 
 def _check_ids(ids: Iterable[object], count: int) -> tuple[str, ...]:
@@ -167,13 +233,14 @@ def check_8_bit(largest: int, name: str) -> None:
         raise InputError(f"{name} holds 8-bit values of only 0 and 1; take them as float32 in [0, 1].")
 
 
-def _check_pixels(pixels: Tensor) -> None:
+def _check_pixels(pixels: Tensor, start: int = 0) -> None:
+    """Refuse values that are no pixels; `start` is the number of the first image, for the error."""
     _check_shape(pixels)
     pixels = pixels.detach()
     _check_floating_point(pixels)
     finite = torch.isfinite(pixels)
     if not bool(finite.all()):
-        first = int((~finite).flatten(1).any(1).nonzero()[0])
+        first = start + int((~finite).flatten(1).any(1).nonzero()[0])
         raise InputError(
             f"Pixels must be finite: {int((~finite).sum())} are NaN or infinite, the first in image {first}."
         )

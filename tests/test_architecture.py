@@ -18,7 +18,7 @@ PACKAGE = Path(recollect.__file__).parent
 LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
 LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
 LEAVES |= {"counting", "hub", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
-LEAVES |= {"arrangement", "decoding", "image_files", "image_forms", "user_code"}
+LEAVES |= {"arrangement", "decoding", "image_files", "image_forms", "pieces", "stored_values", "user_code"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints", "model_folders"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
@@ -40,7 +40,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "devices": {"counting", "errors"},
     "per_image": {"devices"},
     "seeding": {"devices"},
-    "images": {"arrangement", "errors", "image_forms"},
+    "pieces": set(),
+    "stored_values": set(),
+    "images": {"arrangement", "errors", "image_forms", "pieces", "stored_values"},
     "lazy_names": set(),
     "pil_images": {"errors"},
     "decoding": {"errors", "limits", "pil_images"},
@@ -68,7 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recovery": {"counting", "degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
     "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
-    | {"registry", "seeding"},
+    | {"pieces", "registry", "seeding"},
     "engine": {"accelerate", "degradation", "devices", "errors", "per_image", "recovery"},
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},

@@ -101,7 +101,7 @@ def test_mirrored_and_shifted_copies_are_found(seed: int, mirrored: bool, dy: in
 
 def find_in_small_blocks(train: torch.Tensor, control: torch.Tensor) -> Duplicates:
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("_ROWS", 7), ("_COLUMNS", 11), ("_PAIRS", 2)):
+        for name, value in (("_AT_ONCE", 7), ("_CONTROL", 5), ("_PAIRS", 2)):
             patch.setattr(duplicates, name, value)
         return find_duplicates(Images(train), Images(control))
 

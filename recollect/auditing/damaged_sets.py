@@ -33,8 +33,7 @@ class DamagedSet:
         """Leave these images out, with the masks that are theirs alone."""
         left_out = set(ids)
         stay = np.array([name not in left_out for name in self.images.ids])
-        truth = self.truth[stay] if len(self.truth) > 1 else self.truth
-        return replace(self, images=self.images[stay], truth=truth)
+        return replace(self, images=self.images[stay], truth=self.truth.of_images(stay))
 
 
 def load_sets(train: Any, control: Any) -> dict[str, Images]:

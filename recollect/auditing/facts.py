@@ -16,7 +16,7 @@ from recollect.auditing.request import AuditRequest
 from recollect.auditing.scope import scope_facts
 from recollect.auditing.statistics import THRESHOLDS
 from recollect.devices.precision import device_of
-from recollect.engine import arithmetic_of
+from recollect.engine import ARITHMETIC_IMAGES, arithmetic_of
 from recollect.images import Images
 from recollect.models.formats import ModelReference, find_format
 from recollect.records import plain, provenance
@@ -26,7 +26,7 @@ def audit_facts(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
     """Describe an audit before its cells are measured."""
     sets = inputs.scored
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    products = arithmetic_of(inputs.model, sets["train"].pixels)
+    products = arithmetic_of(inputs.model, sets["train"][:ARITHMETIC_IMAGES].pixels)
     return {
         "model": _model(request, inputs) | {"weights_given": weights_given(request)},
         "plan": request.plan.facts(request.gate) if request.plan else None,

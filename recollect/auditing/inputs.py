@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
 from recollect.auditing import tuning
 from recollect.auditing.damaged_sets import DamagedSet, damage, leave_out, load_sets
 from recollect.auditing.diffusion_model import as_autoencoder, at_noise_level, bounded
@@ -76,7 +78,7 @@ def open_inputs(request: AuditRequest) -> Inputs:
     _check_methods(methods, model, sets["train"])
     probe = probe_model(model, sets["train"], stated=stated_parts(request.model_options))
     identity = identify(model, sets["train"], deterministic=probe.deterministic, source=source_hash(request.model))
-    duplicates = find_copies(sets)
+    duplicates = find_copies(sets, device_of(model))
     if canaries:
         _check_independence(probe)
         duplicates = replace(duplicates, across=())  # an image left out of one side alone would tell the coins
@@ -143,9 +145,9 @@ def _check_methods(methods: Mapping[str, Any], model: Any, images: Images) -> No
             method.check_shape(*images.shape)
 
 
-def find_copies(sets: Mapping[str, Images]) -> Duplicates:
+def find_copies(sets: Mapping[str, Images], device: torch.device | str = "cpu") -> Duplicates:
     """Look for images that occur twice; a control set that holds only copies of training images is refused."""
-    duplicates = find_duplicates(sets["train"], sets.get("control"))
+    duplicates = find_duplicates(sets["train"], sets.get("control"), device=device)
     if "control" in sets and len(duplicates.across) == len(sets["control"]):
         raise InputError(_only_copies(sets["control"], duplicates))
     return duplicates

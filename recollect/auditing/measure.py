@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ from recollect.degradation import Degradation, Erasure, Observation, observe
 from recollect.devices.precision import device_of
 from recollect.distributed.jobs import Log
 from recollect.images import Images
-from recollect.records import SET_LABELS, Record, cell_key
+from recollect.pieces import pieces
+from recollect.records import PER_IMAGE, SET_LABELS, Record, cell_key
 from recollect.recovery import Progress, Recovery, Stop
 from recollect.scoring import APPROXIMATE, mask_agreement, mse
+
+_STOP_NAMES = {int(stop): stop.name.lower() for stop in Stop}  # one text for all images that ended so
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,18 @@ class Trial:
         return " / ".join((SET_LABELS[self.cell["set"]], self.cell["mask"], self.cell["method"]))
 
     def measured(self, f: Any, progress: Progress | None = None) -> Measured:
+        """Measure the cell piece by piece; only numbers of each image and a few pictures are kept."""
+        parts, total = [], len(self.images)
+        for rows in pieces(total, self.images.shape):
+            parts.append(self.part(rows)._measured_at_once(f, _from(progress, rows.start, total)))
+        return join(parts)
+
+    def part(self, rows: slice) -> Trial:
+        """Return the same trial of some of its images, which follow each other."""
+        shown = self.shown[(self.shown >= rows.start) & (self.shown < rows.stop)] - rows.start
+        return replace(self, images=self.images[rows], truth=self.truth.of_images(rows), shown=shown)
+
+    def _measured_at_once(self, f: Any, progress: Progress | None) -> Measured:
         """Degrade, recover, score; each image as if it were alone."""
         conditions = self.conditions
         seen = observe(self.images, self.truth, noise_std=conditions.noise_std, seed=conditions.seed)
@@ -116,6 +132,29 @@ class Measured:
 
 
 Measurer = Callable[[Trial, Progress], Measured]
+
+
+def join(parts: Sequence[Measured]) -> Measured:
+    """Join parts of a cell; its seconds are those of all parts together."""
+    records = [part.record for part in parts]
+    first = records[0]
+    columns = [name for name in PER_IMAGE if getattr(first, name) is not None]
+    rows: dict[str, Any] = {name: list(chain.from_iterable(getattr(r, name) for r in records)) for name in columns}
+    seconds = round(sum(record.seconds for record in records), 3)
+    return Measured(replace(first, seconds=seconds, **rows), _join_pictures(parts))
+
+
+def _join_pictures(parts: Sequence[Measured]) -> dict[str, np.ndarray]:
+    pictured = [part.pictures for part in parts if part.pictures]
+    names = pictured[0] if pictured else []
+    return {name: np.concatenate([pictures[name] for pictures in pictured]) for name in names}
+
+
+def _from(progress: Progress | None, start: int, total: int) -> Progress | None:
+    """Report the progress of a part, whose first image has this number, as that of the whole."""
+    if progress is None:
+        return None
+    return lambda done, _count: progress(start + done, total)
 
 
 def measure_cells(
@@ -178,7 +217,7 @@ def record_of(
         mse=mse(recovery.estimate, images.pixels).tolist(),
         rounds=recovery.rounds.tolist(),
         steps=recovery.steps.tolist(),
-        stop=[Stop(code).name.lower() for code in recovery.stop.tolist()],
+        stop=[_STOP_NAMES[code] for code in recovery.stop.tolist()],
         mask_accuracy=accuracy,
         mask_iou=iou,
         seconds=round(seconds, 3),

@@ -10,13 +10,14 @@ import torch
 
 from recollect.attractors import fixed_point_error
 from recollect.auditing.membership import membership
-from recollect.degradation import mask, observe
+from recollect.degradation import Degradation, mask, observe
 from recollect.devices.precision import device_of
 from recollect.diffusion import Denoiser
 from recollect.diffusion.membership import CHUNK, denoising_loss, secmi
 from recollect.images import Images
 from recollect.methods import Blind
-from recollect.scoring import Score
+from recollect.pieces import pieces
+from recollect.scoring import Score, mse
 
 LEVELS = (0.05, 0.1, 0.2, 0.4, 0.8)
 MASK = "block"
@@ -64,8 +65,12 @@ def _at(
     f = denoiser.at(sigma)
     recovered = {}
     for name, images in sets.items():
-        seen = observe(images, mask(mask_name, images.shape, count=len(images), seed=seed), seed=seed)
-        recovered[name] = Score.of(blind(f, seen.y, chunk=chunk).estimate, images.pixels).approximate.value
+        truth = mask(mask_name, images.shape, count=len(images), seed=seed)
+        parts = [
+            _errors(blind, f, images[rows], truth.of_images(rows), seed, chunk)
+            for rows in pieces(len(images), images.shape)
+        ]
+        recovered[name] = Score(torch.cat(parts)).approximate.value
     errors = {
         "fixed-point": {name: _fixed_point_errors(f, images) for name, images in sets.items()},
         "loss": {name: denoising_loss(denoiser, images, sigma, seed=seed) for name, images in sets.items()},
@@ -80,9 +85,15 @@ def _at(
     )
 
 
+def _errors(blind: Blind, f: Any, images: Images, truth: Degradation, seed: int, chunk: int | None) -> torch.Tensor:
+    seen = observe(images, truth, seed=seed)
+    return mse(blind(f, seen.y, chunk=chunk).estimate, images.pixels)
+
+
 def _fixed_point_errors(f: Any, images: Images) -> torch.Tensor:
     device = device_of(f)
-    return torch.cat([fixed_point_error(f, part.to(device)).cpu() for part in images.pixels.split(CHUNK)])
+    parts = (images[start : start + CHUNK].pixels.to(device) for start in range(0, len(images), CHUNK))
+    return torch.cat([fixed_point_error(f, part).cpu() for part in parts])
 
 
 def _auc(errors: Mapping[str, torch.Tensor]) -> float | None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from recollect.auditing.measure import Conditions, Measured, Trial
+from recollect.auditing.measure import Conditions, Measured, Trial, join
 from recollect.degradation import Degradation
 from recollect.devices.precision import device_of
 from recollect.distributed.jobs import Budget, Log, Runner, Shared, Task
-from recollect.engine import arithmetic_of
+from recollect.engine import ARITHMETIC_IMAGES, arithmetic_of
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.models import PortableModel, source_hash
-from recollect.records import PER_IMAGE, provenance
+from recollect.records import provenance
 from recollect.recovery import Progress
 
 TURNS = 3  # shards for each worker, so that one that is slow or lost does not hold up the others for long
@@ -56,7 +56,9 @@ class ShardedMeasurer:
             raise InputError(
                 f"{len(shards) - len(parts)} of {len(shards)} shards of a cell failed, for the reasons printed above."
             )
-        return join([parts[shard] for shard in shards])
+        cell = join([parts[shard] for shard in shards])
+        where = {**cell.record.provenance, "shards": len(shards)}
+        return replace(cell, record=replace(cell.record, provenance=where))
 
     def _inputs(self, trial: Trial, method: Shared[Any], shard: range) -> tuple[Any, ...]:
         shown = trial.shown[(trial.shown >= shard[0]) & (trial.shown <= shard[-1])] - shard[0]
@@ -85,7 +87,7 @@ def measure_shard(
     f = model.opened
     _check_source(model, conditions)
     started = conditions.provenance.get("started")
-    where = provenance(device_of(f), started=started, products=arithmetic_of(f, images.pixels))
+    where = provenance(device_of(f), started=started, products=arithmetic_of(f, images[:ARITHMETIC_IMAGES].pixels))
     trial = Trial(images, training, truth, method, cell, settings, replace(conditions, provenance=where), shown)
     return trial.measured(f)
 
@@ -96,20 +98,3 @@ def _check_source(model: PortableModel, conditions: Conditions) -> None:
         return
     if source_hash(model.what) != conditions.source:
         raise InputError(f"This machine has other code for {model.what} than the machine that started the audit.")
-
-
-def join(parts: Sequence[Measured]) -> Measured:
-    """Join shards to one cell; its seconds are those of all machines together."""
-    records = [part.record for part in parts]
-    first = records[0]
-    columns = [name for name in PER_IMAGE if getattr(first, name) is not None]
-    rows: dict[str, Any] = {name: list(chain.from_iterable(getattr(r, name) for r in records)) for name in columns}
-    seconds = round(sum(record.seconds for record in records), 3)
-    where = {**first.provenance, "shards": len(records)}
-    return Measured(replace(first, seconds=seconds, provenance=where, **rows), _join_pictures(parts))
-
-
-def _join_pictures(parts: Sequence[Measured]) -> dict[str, np.ndarray]:
-    pictured = [part.pictures for part in parts if part.pictures]
-    names = pictured[0] if pictured else []
-    return {name: np.concatenate([pictures[name] for pictures in pictured]) for name in names}

@@ -86,8 +86,7 @@ class Stability:
 
 def _sampled(damaged: DamagedSet) -> DamagedSet:
     rows = damaged.images.spread(sample_size(len(damaged.images)))
-    truth = damaged.truth[rows] if len(damaged.truth) > 1 else damaged.truth
-    return replace(damaged, images=damaged.images[rows], truth=truth)
+    return replace(damaged, images=damaged.images[rows], truth=damaged.truth.of_images(rows))
 
 
 def _runs(f: Any, few: DamagedSet, method: Any, conditions: Conditions, progress: AuditProgress) -> list[Facts]:

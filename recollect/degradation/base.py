@@ -65,6 +65,10 @@ class Degradation(PerImage):
         """Return the H that minimises |H x - y|^2 among those met in practice; by default the whole family."""
         return self.refit(x, y)
 
+    def of_images(self, rows: Any) -> Self:
+        """Return the operators of some images; one for all stays."""
+        return self[rows] if len(self) > 1 else self
+
     def expand(self, images: Tensor) -> Self:
         """Return one operator for each of `images`, checked to fit them, without using memory."""
         if len(self) not in (1, len(images)):

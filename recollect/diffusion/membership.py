@@ -65,4 +65,5 @@ def _in_chunks(denoiser: Denoiser, images: Images, error: Callable[[Tensor], Ten
     denoiser.check_shape(*images.image_shape)
     device = device_of(denoiser)
     with evaluation_mode(denoiser):
-        return torch.cat([error(part.to(device)) for part in images.pixels.split(CHUNK)])
+        parts = (images[start : start + CHUNK].pixels.to(device) for start in range(0, len(images), CHUNK))
+        return torch.cat([error(part) for part in parts])

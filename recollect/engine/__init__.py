@@ -1,6 +1,22 @@
 """Stream images through any method in bounded memory."""
 
-from recollect.engine.runtime import Autoencoder, Runtime, arithmetic_of, prepare, without_acceleration
+from recollect.engine.runtime import (
+    ARITHMETIC_IMAGES,
+    Autoencoder,
+    Runtime,
+    arithmetic_of,
+    prepare,
+    without_acceleration,
+)
 from recollect.engine.working_set import Active, run
 
-__all__ = ["Active", "Autoencoder", "Runtime", "arithmetic_of", "prepare", "run", "without_acceleration"]
+__all__ = [
+    "ARITHMETIC_IMAGES",
+    "Active",
+    "Autoencoder",
+    "Runtime",
+    "arithmetic_of",
+    "prepare",
+    "run",
+    "without_acceleration",
+]

@@ -30,6 +30,7 @@ from recollect.methods.blind import Blind
 from recollect.methods.iterate import Iterate
 from recollect.methods.polish import CHECK_EVERY, REST, polish
 from recollect.per_image import PerImage
+from recollect.pieces import piece_length
 from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
 
 BUDGET_FACTOR = 3  # applications of f, at most, as a multiple of what blind takes for an image; iterate's come on top
@@ -116,6 +117,18 @@ class Refined(Method):
         return BUDGET_FACTOR * limit * steps + Iterate.limit
 
     def recover(
+        self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
+    ) -> Recovery:
+        """Recover piece by piece: an image has up to ten answers and masks, which are held for one piece at a time."""
+        length = max(f.chunk, piece_length(y.shape[1:]))
+        parts = []
+        for start in range(0, len(y), length):
+            rows = slice(start, start + length)
+            known = None if truth is None else truth[rows]
+            parts.append(self._recover_piece(f, y[rows], known, _from(start, trace), _of(start, len(y), progress)))
+        return Recovery.join(parts)
+
+    def _recover_piece(
         self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
     ) -> Recovery:
         blind = Blind(self.gamma, self.steps, self.limit, self.start).recover(f, y, truth, trace, None)
@@ -251,6 +264,20 @@ class Judged(PerImage):
     misfit: Tensor
     explained: Tensor
     evident: Tensor
+
+
+def _from(start: int, trace: Trace | None) -> Trace | None:
+    """Give the images of a piece their numbers in the whole."""
+    if trace is None:
+        return None
+    return lambda snapshot: trace(replace(snapshot, index=snapshot.index + start))
+
+
+def _of(start: int, total: int, progress: Progress | None) -> Progress | None:
+    """Report what is done of a piece as done of the whole."""
+    if progress is None:
+        return None
+    return lambda done, _count: progress(start + done, total)
 
 
 def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:

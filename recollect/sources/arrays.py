@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,16 @@ def list_images(path: Path, address: Address) -> Catalogue:
     values = _open(path, address)
     IMAGES.check(len(values), f"{path} holds {len(values):,} images.")
     unit = read_range(address, lambda other: _open(other, address))
-    return Catalogue(ids=[str(position) for position in range(len(values))], read=partial(_read, values, unit, path))
+    on_disk = path.suffix.lower() == ".npy"
+    # A .npy is opened for each piece: what was read of a memory map counts as this process's memory until it is closed.
+    opened = partial(_open, path, address) if on_disk else lambda: values
+    return Catalogue(
+        ids=[str(position) for position in range(len(values))],
+        read=partial(_read, opened, unit, path),
+        in_place=on_disk,
+        may_grow=False,
+        refuses_bits=unit is None,
+    )
 
 
 def _open(path: Path, address: Address) -> np.ndarray:
@@ -96,23 +105,29 @@ def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
 
 
 def _read(
-    values: np.ndarray, unit: ValueRange | None, path: Path, positions: np.ndarray, progress: Progress
+    opened: Callable[[], np.ndarray], unit: ValueRange | None, path: Path, positions: np.ndarray, progress: Progress
 ) -> np.ndarray:
+    values = opened()
     if values.dtype != np.uint8 and values.dtype.kind not in ("f" if unit is None else "buif"):
         raise InputError(
             f"{path} holds {values.dtype}; expected 8-bit values, or floating point in [0, 1]. For other numbers state "
             "their range: range=LOW,HIGH."
         )
-    chosen = np.asarray(values[positions])
+    chosen = np.asarray(values[as_slice(positions)])
     progress(len(positions), len(positions))
     if unit is not None:
         return unit.to_unit(chosen.astype(np.float64), str(path))
     if chosen.dtype != np.uint8:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
             return chosen.astype(np.float32)
-    if chosen.max() == 1:  # zeros and ones would all but vanish as 0 to 255; all zeros are black either way
-        raise InputError(f"{path} holds 8-bit values of only 0 and 1; save them as float32 in [0, 1].")
-    return chosen
+    return np.array(chosen)  # not a view of the file
+
+
+def as_slice(positions: np.ndarray) -> np.ndarray | slice:
+    """Return positions that follow each other as a slice, which is read much faster."""
+    first, count = int(positions[0]), len(positions)
+    follow = int(positions[-1]) - first == count - 1 and bool((np.diff(positions) == 1).all())
+    return slice(first, first + count) if follow else positions
 
 
 SOURCE = Source(

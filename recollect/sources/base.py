@@ -25,6 +25,9 @@ class Catalogue:
     groups: Sequence[object] | None = None  # images of one group show the same thing: at most one of them is drawn
     parts: Sequence[str] | None = None  # "train" or "control", where the source itself keeps the two apart
     columns: Sequence[str] = ()  # the names of the columns of rows
+    in_place: bool = False  # some images are read without the others: a large set may stay on disk
+    may_grow: bool = True  # files may unpack to more than their own size
+    refuses_bits: bool = False  # 8-bit values of only 0 and 1 are taken for a mistake
     sha256: Mapping[str, str] = field(default_factory=dict)  # of the whole of each part, where a record states it
 
 

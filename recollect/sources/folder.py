@@ -37,6 +37,7 @@ def list_images(path: Path, address: Address) -> Catalogue:
         ids=names,
         read=lambda positions, progress: _read(path, [names[p] for p in positions], convert, progress),
         labels=[Path(name).parent.as_posix() for name in names],
+        in_place=True,
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.image_files import quiet
+from recollect.image_files import check_set, quiet
 from recollect.names import printable
 from recollect.sources.address import Address, parse
 from recollect.sources.base import SOURCES, Catalogue, Progress
@@ -18,7 +21,12 @@ from recollect.sources.conversion import Conversion
 from recollect.sources.selection import draw
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from recollect.images import Images
+
+IN_MEMORY_BYTES = 512 * 2**20  # of a set; a larger one stays on disk
+FEWEST_ON_DISK = 64  # images
 
 
 def load(text: str | Path, *, progress: Progress | None = None) -> Images:
@@ -68,18 +76,85 @@ def location_of(address: Address) -> Path:
 
 
 def read(catalogue: Catalogue, positions: np.ndarray, address: Address, progress: Progress | None = None) -> Images:
-    """Read the images at these positions; 8-bit ones stay 8-bit."""
-    from recollect.image_forms import tensor_of
+    """Read the images at these positions, or leave them on disk where they are many; 8-bit ones stay 8-bit."""
     from recollect.images import Images  # imports torch, which listing the sources does not wait for
 
-    values = catalogue.read(positions, progress or quiet)
     name = printable(str(address))
     ids = [printable(catalogue.ids[position]) for position in positions]
+    reader = SourceReader(str(address), catalogue)
+    if _stays_on_disk(reader, positions, name):
+        with _named(name):
+            refuse_bits = partial(_check_bits, catalogue, name)
+            return Images.on_disk(reader, positions, ids, name, catalogue.columns, refuse_bits)
+    values = reader(positions, progress or quiet)
+    with _named(name):
+        if values.is_floating_point():
+            return Images(values, ids, name, catalogue.columns)
+        _check_bits(catalogue, name, int(values.max()))
+        return Images.from_uint8(values, ids, name)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Name the source in an error, once."""
     try:
-        values = Conversion.of(address).all(values)
-        pixels = tensor_of(values)
-        if values.dtype == np.uint8:
-            return Images.from_uint8(pixels, ids, name)
-        return Images(pixels, ids, name, catalogue.columns)
+        yield
     except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        text = str(error)
+        raise InputError(text if text.startswith(name) else f"{name}: {text}") from None
+
+
+@dataclass
+class SourceReader:
+    """Read the images of an address by their positions. Another process opens the same address itself."""
+
+    address: str
+    catalogue: Catalogue | None = None
+
+    def __call__(self, positions: np.ndarray, progress: Progress = quiet) -> Tensor:
+        from recollect.image_forms import tensor_of
+
+        address = parse(self.address, SOURCES)
+        if self.catalogue is None:
+            self.catalogue = _open_again(self.address)
+        values = self.catalogue.read(positions, progress)
+        with _named(printable(self.address)):
+            return tensor_of(Conversion.of(address).all(values))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"address": self.address, "catalogue": None}
+
+
+@lru_cache(maxsize=4)
+def _open_again(text: str) -> Catalogue:
+    try:
+        return open_catalogue(parse(text, SOURCES))
+    except InputError as error:
+        raise InputError(
+            f"{error} A set that is too large for memory is read by every machine itself: put it where all find it."
+        ) from None
+
+
+def _stays_on_disk(reader: SourceReader, positions: np.ndarray, name: str) -> bool:
+    """Say whether a set is left on disk: where it would take much memory, and parts can be read alone."""
+    catalogue = reader.catalogue
+    assert catalogue is not None
+    if not catalogue.in_place or len(positions) < FEWEST_ON_DISK:
+        return False
+    try:
+        first = reader(positions[:1])
+    except InputError:
+        return False  # a reading of all files says how many are bad
+    size = first.numel() * first.element_size() * len(positions)
+    if size <= IN_MEMORY_BYTES:
+        return False
+    if catalogue.may_grow:
+        check_set((len(positions), *first.shape[1:]), name)
+    return True
+
+
+def _check_bits(catalogue: Catalogue, name: str, largest: int) -> None:
+    if catalogue.refuses_bits:
+        from recollect.images import check_8_bit
+
+        check_8_bit(largest, name)

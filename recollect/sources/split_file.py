@@ -31,6 +31,8 @@ def list_images(path: Path, _address: Address) -> Catalogue:
         parts=[part for part, one in zip(PARTS, recorded, strict=True) for _ in one.ids],
         sha256={part: record[part]["sha256"] for part in PARTS},
         columns=recorded[0].catalogue.columns,
+        in_place=all(part.catalogue.in_place for part in recorded),
+        may_grow=any(part.catalogue.may_grow for part in recorded),
     )
 
 

@@ -32,7 +32,7 @@ def list_images(path: Path, _address: Address) -> Catalogue:
         raise InputError(f"{path} holds no Tiny ImageNet images; expected train/WNID/images/WNID_K.JPEG inside.")
     images.sort()
     ids, labels, names = map(list, zip(*images, strict=True))
-    return Catalogue(ids, lambda positions, progress: _read(path, names, positions, progress), labels)
+    return Catalogue(ids, lambda positions, progress: _read(path, names, positions, progress), labels, in_place=True)
 
 
 def _find(path: Path) -> Path:

@@ -72,3 +72,14 @@ def test_training_images_handed_out_from_unseen_ones_are_in_the_headline_and_the
     assert [str(position) for position in handed_out] == sorted(set(others.values()))
     assert (found.store.pictures["original/returned"] == as_colour(images(8, 1).pixels[handed_out])).all()
     assert found.store.pictures["index/returned"].tolist() == handed_out
+
+
+def test_in_a_large_set_averages_find_what_pixels_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = torch.Generator().manual_seed(0)
+    training = Images(torch.rand(1300, 3, 16, 16, generator=draw))
+    near = training.pixels[::50] + 0.01 * torch.randn(26, 3, 16, 16, generator=draw)
+    exact = find_nearest(near, training)
+    monkeypatch.setattr("recollect.auditing.nearest.ALL_COMPARED", 100)
+    chosen = find_nearest(near, training)
+    assert chosen.index == exact.index == list(range(0, 1300, 50))
+    assert chosen.mse == pytest.approx(exact.mse)

@@ -1,0 +1,41 @@
+"""That it measures an audit of a file, and that the page shows what the saved run holds."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks import running
+from tests.benchmarks.running import ROOT, benchmark
+
+run, refused = (partial(function, "large_sets") for function in (running.run, running.refused))
+
+
+def test_the_images_that_the_network_stores_are_recovered(tmp_path: Path) -> None:
+    module = benchmark("large_sets")
+    module.make_images(tmp_path / "unseen.npy", 8, seed=1)
+    module.make_images(module.path_of(tmp_path, 24), 24, seed=0)
+    shown = run("--measure", "24", "--folder", str(tmp_path), "--stored", "6", "--device", "cpu")
+    row = json.loads(shown.splitlines()[-1])
+    assert (row["recovered"], row["recovered_unseen"]) == (6, 0)
+    assert row["peak_bytes"] >= row["bytes_before"] > 0
+
+
+def test_images_are_drawn_once(tmp_path: Path) -> None:
+    make, path = benchmark("large_sets").make_images, tmp_path / "a.npy"
+    make(path, 3, seed=0)
+    first = np.load(path)
+    make(path, 3, seed=5)
+    assert np.array_equal(np.load(path), first)
+    assert len(np.unique(first)) > 200
+
+
+def test_the_page_shows_the_numbers_on_record() -> None:
+    page = (ROOT / "docs/scale.md").read_text()
+    for line in run("--tables", str(ROOT / "results/large-sets-cpu.json")).splitlines():
+        assert line in page
+
+
+def test_mistakes_are_told_in_a_sentence() -> None:
+    assert "was not written by this benchmark" in refused("--tables", str(ROOT / "results/layer-kernels.json"))
