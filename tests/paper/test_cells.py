@@ -28,13 +28,14 @@ def test_a_key_tells_every_part_of_a_cell() -> None:
 
 def test_of_very_many_images_a_share_is_attacked_spread_over_the_set() -> None:
     images = Images(torch.rand(25, 1, 2, 2), ids=[str(i) for i in range(25)])
-    some = replace(FIT.images, attacked=10)
-    assert FIT.images.select_attacked(images) is images
-    ids = [int(i) for i in some.select_attacked(images).ids]
+    sampled = replace(CELL, fit=replace(FIT, images=replace(FIT.images, attacked=10)))
+    assert CELL.select_attacked(images) is images
+    ids = [int(i) for i in sampled.select_attacked(images).ids]
     assert (len(set(ids)), ids[0], ids[-1]) == (10, 0, 24)
     assert max(b - a for a, b in pairwise(ids)) <= 3
-    assert replace(some, attacked=26).select_attacked(images) is images
-    assert replace(CELL, fit=replace(FIT, images=some)).key != CELL.key
+    assert replace(CELL, attacked=26).select_attacked(images) is images
+    assert len(replace(sampled, attacked=20).select_attacked(images)) == 20
+    assert len({CELL.key, sampled.key, replace(sampled, attacked=20).key}) == 3
     assert FULL.moderate("fc20", "lrelu", "muon").images.attacked == 500
 
 
