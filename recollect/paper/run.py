@@ -44,12 +44,13 @@ def run(
         shown = [job.fit for job in pictures if job.fit]
         on_workers = replace(workspace, device=worker_device or workspace.device)
         jobs = []
-        for fit in dict.fromkeys([*work, *shown]):
+        asked_for = [fit for fit in work if computable[fit] or not work[fit]]
+        for fit in dict.fromkeys([*asked_for, *shown]):
             jobs.append(MeasureCells(on_workers, fit, computable.get(fit, []), fit in shown, masks_together))
         all_measured = runner(jobs, budget, log)
         all_computed = in_this_process([*pictures, *facts], budget, log)  # also if a cell failed
         workspace.store.pack()
-        log(f"{budget.spent:.0f} s; {progress(workspace, work)}")
+        log(f"{budget.spent:.0f} s; {progress(workspace, work)}{seconds_recorded(workspace, work)}")
         return all_measured and all_computed and not _count_missing(workspace, computable)
 
 
@@ -128,7 +129,8 @@ def progress(workspace: Workspace, work: Work) -> str:
     cells = [cell for group in work.values() for cell in group]
     recorded = sum(workspace.store.find_or_best(cell) is not None for cell in cells)
     missing = _count_missing(workspace, work)
-    untrained = [fit.name for fit in work if not workspace.store.has_finished(fit)]
+    needing = [fit for fit, own in work.items() if not own or any(cell.sees_network for cell in own)]
+    untrained = [fit.name for fit in needing if not workspace.store.has_finished(fit)]
     parts = [f"{recorded} of {len(cells)} cells recorded"]
     if missing:
         parts.append(f"{missing} missing")
@@ -137,6 +139,17 @@ def progress(workspace: Workspace, work: Work) -> str:
     if untrained:
         parts.append(f"still to train: {', '.join(untrained)}")
     return ", ".join(parts) + "."
+
+
+def seconds_recorded(workspace: Workspace, work: Work) -> str:
+    """Say how long what is recorded took, all runs together; nothing if nothing is recorded."""
+    store = workspace.store
+    trainings = [facts["seconds"] for fit in work if (facts := store.training(fit))]
+    cells = {cell.key: cell for own in work.values() for cell in own}.values()
+    measured = [record.seconds for cell in cells if (record := store.find_or_best(cell))]
+    if not trainings and not measured:
+        return ""
+    return f" They took {sum(trainings):.0f} s of training and {sum(measured):.0f} s of measuring."
 
 
 def describe_not_reached(cells: int) -> str:

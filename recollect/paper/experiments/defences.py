@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect.paper.cells import Cell, Fit
-from recollect.paper.experiment import Experiment
+from recollect.paper.experiment import BEYOND, Experiment
 from recollect.paper.render.panels import Point, share_of_all
 from recollect.paper.render.tables import markdown
 from recollect.paper.scales import Scale
@@ -96,7 +96,7 @@ def table(scale: Scale, store: Store) -> str:
             if measured := _measured(scale, store, network):
                 record = store.shown(network)
                 assert record is not None
-                strength = f"{network.fit.changes[0][1]:g}" if network.fit.changes else network.loss_name
+                strength = f"{network.fit.changes[0][1]:g}" if network.fit.changes else ""
                 losses = f"{record.provenance['train_loss']:.1e}", f"{measured[0]:.1e}"
                 rows.append([label, strength, *losses, f"{measured[1]:.0f}", f"{measured[2]:.0f}"])
     titles = ["defence", "strength", "train loss", "loss on unseen images", "accurate, %", "approximate, %"]
@@ -108,7 +108,7 @@ def table(scale: Scale, store: Store) -> str:
 EXPERIMENT = Experiment(
     name="defences",
     summary="recovered share against the loss on unseen images, by defence and its strength",
-    location="not in the paper",
+    location=BEYOND,
     cells=cells,
     figures=figures,
     table=table,

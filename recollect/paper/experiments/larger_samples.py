@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.paper.cells import Cell, Fit
-from recollect.paper.experiment import Experiment
+from recollect.paper.experiment import BEYOND, Experiment
 from recollect.paper.experiments.moderate_fc import GAMMA
 from recollect.paper.render.tables import against_paper
 from recollect.paper.scales import Scale
@@ -40,7 +40,7 @@ def table(scale: Scale, store: Store) -> str:
 EXPERIMENT = Experiment(
     name="larger-samples",
     summary="approximate recovery of all 1,000 CIFAR-10 images, and of 2,500 of 25,000",
-    location="Tables 1 and 2",
+    location=BEYOND,
     cells=cells,
     table=table,
     order=23,

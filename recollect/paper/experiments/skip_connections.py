@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from recollect.paper.cells import Cell, Fit
-from recollect.paper.experiment import Experiment
+from recollect.paper.experiment import BEYOND, Experiment
 from recollect.paper.experiments.perfect_fit import REPEATED, last_cells
 from recollect.paper.render.tables import both_rates_by_mask
 from recollect.paper.scales import Scale
@@ -32,7 +32,7 @@ def table(scale: Scale, store: Store) -> str:
 EXPERIMENT = Experiment(
     name="skip-connections",
     summary="recovery from U-Nets with skip connections, six masks",
-    location="Section 4, another reading",
+    location=BEYOND,
     cells=cells,
     table=table,
     order=21,

@@ -106,8 +106,11 @@ def against_threshold(store: Store, cells: Iterable[Cell]) -> Panel:
     return Panel(lines)
 
 
-def share_of_all(store: Store, cells: Iterable[Cell], threshold: float) -> float | None:
-    """Measure the mean share recovered over cells, in percent; None unless all of them are recorded."""
-    records = [store.shown(cell) for cell in cells]
+def share_of_all(store: Store, cells: Iterable[Cell], threshold: float, *, or_best: bool = True) -> float | None:
+    """Measure the mean share recovered over cells, in percent; None unless all of them are recorded.
+
+    The best weights stand for a last loss that was not reached, unless `or_best` is False.
+    """
+    records = [store.shown(cell) if or_best else store.find(cell) for cell in cells]
     rates = [record.score.rate(threshold).value for record in records if record]
     return 100 * sum(rates) / len(rates) if rates and len(rates) == len(records) else None
