@@ -131,7 +131,7 @@ class Fit:
             shared["initialisation"] = "pytorch"
         if self.layers is None:
             return UNet(channels=shape[0], widths=widths, skip=self.skip, **shared)
-        own = {"width": widths[0], "last_width": widths[1] if len(widths) > 1 else None}
+        own: dict[str, Any] = {"width": widths[0], "last_width": widths[1] if len(widths) > 1 else None}
         own |= {name: value for name, value in self.changes if name in OF_NETWORK}
         return FullyConnected(shape, layers=self.layers, **own, **shared)
 
@@ -140,7 +140,8 @@ class Fit:
         recipe = Recipe.for_network(network, images, optimizer=self.optimizer, seed=self.seed)
         if self.plain:
             recipe = Recipe.plain(images, seed=self.seed)
-        return replace(recipe, **{name: value for name, value in self.changes if name not in OF_NETWORK})
+        changed: dict[str, Any] = {name: value for name, value in self.changes if name not in OF_NETWORK}
+        return replace(recipe, **changed)
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,8 @@ def _leave_out_what_lacks(work: Work, workspace: Workspace, log: Callable[[str],
             if what:
                 needs.setdefault(method, {})[what] = None
         computable[fit] = [cell for cell in cells if not lacking[cell.method]]
-    for method, what in needs.items():
-        log(f"{method} is left out: {'; '.join(what)}.")
+    for method, reasons in needs.items():
+        log(f"{method} is left out: {'; '.join(reasons)}.")
     return computable
 
 

@@ -15,8 +15,7 @@ def test_the_scales_differ_in_sizes_alone() -> None:
     assert (SMALL.few["fc10"].prior, FULL.few["fc10"].prior) == (None, "tiny-64")
     without = {kind: replace(images, prior=SMALL.few[kind].prior) for kind, images in FULL.few.items()}
     without["unet"] = replace(without["unet"], more_control_spelling=None)  # photographs have none
-    own = {"trainings": {}, "growing": SMALL.growing, "widths": SMALL.widths}
-    same = replace(FULL, by_both=SMALL.by_both, few=without, **own)
+    same = replace(FULL, by_both=SMALL.by_both, few=without, trainings={}, growing=SMALL.growing, widths=SMALL.widths)
     for experiment in EXPERIMENTS.values():
         small, full = experiment.cells(SMALL), experiment.cells(same)
         assert [without_sizes(cell) for cell in small] == [without_sizes(cell) for cell in full]
