@@ -23,6 +23,8 @@ STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {  # label, settings of th
     "shift": ("shifts and mirror images", (1, 4)),
     "dropout": ("dropout", (0.1, 0.3)),
 }
+# No epsilon is claimed of DP-SGD here: which weights are the best is told by the train loss, without noise.
+PRIVATE, CLIP = (0.1, 1.0, 10.0), 0.01  # noise multipliers, and the norm that gradients are clipped to
 
 
 def undefended(scale: Scale) -> Fit:
@@ -32,10 +34,12 @@ def undefended(scale: Scale) -> Fit:
 def defended(scale: Scale) -> dict[str, list[Fit]]:
     """List the trainings of each defence, weakest first."""
     images = scale.growing[1]
-    return {
+    fits = {
         label: [scale.growth(images, (setting, strength)) for strength in strengths]
         for setting, (label, strengths) in STRENGTHS.items()
     }
+    private = [scale.growth(images, ("noise_multiplier", noise), ("clip", CLIP)) for noise in PRIVATE]
+    return fits | {"DP-SGD": private}
 
 
 def lines(scale: Scale) -> dict[str, list[Cell]]:
