@@ -36,7 +36,13 @@ Records = Annotated[Path, typer.Option("--results", help="Folder of the records.
 Work = Annotated[Path, typer.Option(help="Folder of checkpoints and pictures.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda. Defaults to CUDA if available.")]
 Only = Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Only trainings or cells like this.")]
-Seconds = Annotated[float | None, typer.Option(help="Stop between two cells after this time, with exit code 1.")]
+Seconds = Annotated[
+    float | None,
+    typer.Option(help="Pause the training, or stop between two cells, after this time, with exit code 1."),
+]
+Seeds = Annotated[
+    int | None, typer.Option(help="At most so many trainings of each network, from other first weights.", min=1)
+]
 
 
 @app.command("list")
@@ -54,7 +60,7 @@ def list_command(scale: Size = "small", data: Data = None, results: Records = RE
 @app.command("run")
 def run_command(
     names: Names, scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK,
-    device: Device = None, only: Only = None, max_seconds: Seconds = None,
+    device: Device = None, only: Only = None, max_seconds: Seconds = None, seeds: Seeds = None,
     on: On = None, worker_cpus: WorkerCpus = None, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what has no record yet. If the command is stopped, the same command resumes."""
@@ -68,7 +74,7 @@ def run_command(
     with _workers(on, device, worker_cpus, worker_gpus) as (runner, worker_device):
         complete = run(
             experiments, sizes, workspace, only=only or (), budget=budget, log=echo, runner=runner,
-            worker_device=worker_device,
+            worker_device=worker_device, seeds=seeds,
         )  # fmt: skip
     if not complete:
         raise typer.Exit(UNFINISHED)
@@ -95,12 +101,13 @@ def figure_command(
 @app.command("all")
 def all_command(
     scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK, device: Device = None,
-    max_seconds: Seconds = None, on: On = None, worker_cpus: WorkerCpus = None, worker_gpus: WorkerGpus = None,
+    max_seconds: Seconds = None, seeds: Seeds = None, on: On = None, worker_cpus: WorkerCpus = None,
+    worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what is missing of every experiment, then draw everything."""
     exit_code = 0
     try:
-        run_command("all", scale, data, results, work, device, None, max_seconds, on, worker_cpus, worker_gpus)
+        run_command("all", scale, data, results, work, device, None, max_seconds, seeds, on, worker_cpus, worker_gpus)
     except typer.Exit as unfinished:  # what is recorded is drawn all the same
         exit_code = unfinished.exit_code
     figure_command("all", scale, data, results, work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,17 @@ from recollect.degradation import Observation, mask, observe
 from recollect.diffusion import BUNDLED
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.methods import DDNM, METHODS
+from recollect.methods import DDNM, METHODS, Biharmonic
 from recollect.networks import FullyConnected, UNet
 from recollect.networks.base import PaperSettings
+from recollect.paper.new_masks import NEW_MASKS
 from recollect.records import cell_key, plain
+from recollect.training import Recipe
 
-SEED = 42  # of every experiment
-GENERIC = DDNM.name  # it never sees a network: one record serves all networks fitted to the same images
+OF_NETWORK = ("width", "dropout")  # changes of a network; all others are of the recipe
+MORE_CONTROL = "more-control"  # the part of a set with more unseen images than trained on
+SEED = 42  # of images, masks and noise, and of the first training of every network
+GENERIC = (DDNM.name, Biharmonic.name)  # they see no network: one record serves all networks of the same images
 
 
 @dataclass(frozen=True)
@@ -33,23 +37,32 @@ class ImageSet:
     attacked: int | None = None  # so many images, spread evenly; None: all
     control_spelling: str | None = None  # of unseen images, if the data set has too few for as many as trained on
     prior: str | None = None  # diffusion model for generic restoration: the bundled one, or a folder in {data}
+    more_control_spelling: str | None = None  # of the part `more-control`: more unseen images than trained on
+    first_of: str | None = None  # the larger set that the spelling names; this set is its first `count` images
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts that can be loaded."""
+        return ("train", "control") if self.more_control_spelling is None else ("train", "control", MORE_CONTROL)
+
+    @property
+    def identity(self) -> str:
+        """What tells this set from others in the settings of a record."""
+        return self.spelling if self.first_of is None else f"{self.spelling}, first {self.count}"
 
     def source(self, part: str, data: str | None) -> str:
         """Spell where a part is loaded from; an array DATA/NAME-PART.npz replaces the original files."""
-        array = Path(data or "") / f"{self.name}-{part}.npz"
+        array = Path(data or "") / f"{self.first_of or self.name}-{part}.npz"
         if data and array.is_file():
             return f"array:{array}"
         if "{data}" in self.spelling and not data:
             raise InputError(f"The images {self.name} are from a real data set: say where it is with --data DIR.")
-        if part == "control":
-            return (self.control_spelling or self.spelling).format(data=data) + "&part=control"
-        return self.spelling.format(data=data)
-
-    def select_attacked(self, images: Images) -> Images:
-        """Select the images that are attacked: a sample measures the rates of a large set well enough."""
-        if self.attacked is None or self.attacked >= len(images):
-            return images
-        return images[images.spread(self.attacked)]
+        spellings = {
+            "train": self.spelling,
+            "control": f"{self.control_spelling or self.spelling}&part=control",
+            MORE_CONTROL: f"{self.more_control_spelling}&part=control",
+        }
+        return spellings[part].format(data=data)
 
 
 @dataclass(frozen=True)
@@ -65,10 +78,27 @@ class Fit:
     goal_seconds: float  # the last milestone should be reached in this time on one H200
     limit_seconds: float  # after this time the best weights so far are used
     limit_steps: int | None = None  # likewise
+    seed: int = SEED  # of the first weights and the order of batches
+    skip: bool = False  # of a U-Net: skip connections
+    plain: bool = False  # PyTorch's initialisation, and Adam without averaging, decay and annealing
+    changes: tuple[tuple[str, float], ...] = ()  # settings of the recipe, or width and dropout of the network
 
     @property
     def name(self) -> str:
-        return f"{self.kind}-{self.activation}-{self.optimizer}-{self.images.name}"
+        """A name for files: what is usual is not said."""
+        kind = f"{self.kind}-skip" if self.skip else self.kind
+        parts = [kind, self.activation, self.optimizer, self.images.name]
+        if self.plain:
+            parts.append("plain")
+        parts += [f"{name}-{value:g}" for name, value in self.changes]
+        if self.seed != SEED:
+            parts.append(f"seed{self.seed}")
+        return "-".join(parts)
+
+    @property
+    def first(self) -> Fit:
+        """The first training of the same network; others differ from it in their seed alone."""
+        return replace(self, seed=SEED)
 
     @property
     def layers(self) -> int | None:
@@ -82,7 +112,10 @@ class Fit:
         """All that decides the weights; milestones and limits only decide which of them are used."""
         names = ("kind", "activation", "optimizer", "width")
         own = {name: plain(getattr(self, name)) for name in names}
-        return {**own, "images": self.images.spelling, "seed": SEED}
+        own |= {name: True for name in ("skip", "plain") if getattr(self, name)}
+        if self.changes:
+            own["changes"] = dict(self.changes)
+        return {**own, "images": self.images.identity, "seed": self.seed}
 
     def paper_settings(self, noise_std: float) -> PaperSettings:
         """Return the paper's gamma and start for this network."""
@@ -91,13 +124,24 @@ class Fit:
         return FullyConnected.paper_settings_of({"layers": self.layers, "activation": self.activation}, noise_std)
 
     def network(self, shape: tuple[int, int, int]) -> FullyConnected | UNet:
+        """Build the network with its first weights."""
         widths = self.width if isinstance(self.width, tuple) else (self.width,)
+        shared: dict[str, Any] = {"activation": self.activation, "seed": self.seed}
+        if self.plain:
+            shared["initialisation"] = "pytorch"
         if self.layers is None:
-            return UNet(channels=shape[0], widths=widths, activation=self.activation, seed=SEED)
-        last_width = widths[1] if len(widths) > 1 else None
-        return FullyConnected(
-            shape, layers=self.layers, width=widths[0], last_width=last_width, activation=self.activation, seed=SEED
-        )
+            return UNet(channels=shape[0], widths=widths, skip=self.skip, **shared)
+        own: dict[str, Any] = {"width": widths[0], "last_width": widths[1] if len(widths) > 1 else None}
+        own |= {name: value for name, value in self.changes if name in OF_NETWORK}
+        return FullyConnected(shape, layers=self.layers, **own, **shared)
+
+    def recipe(self, network: FullyConnected | UNet, images: int) -> Recipe:
+        """Return the settings of the training."""
+        recipe = Recipe.for_network(network, images, optimizer=self.optimizer, seed=self.seed)
+        if self.plain:
+            recipe = Recipe.plain(images, seed=self.seed)
+        changed: dict[str, Any] = {name: value for name, value in self.changes if name not in OF_NETWORK}
+        return replace(recipe, **changed)
 
 
 @dataclass(frozen=True)
@@ -112,6 +156,7 @@ class Cell:
     noise_std: float = 0.0
     gamma: float | None = None  # None: the paper's for this network
     paste: bool | None = None  # which errors of the record are meant; None: of the method's own answer
+    attacked: int | None = None  # so many images, spread evenly; None: as many as the set says
 
     @property
     def method_name(self) -> str:
@@ -133,6 +178,20 @@ class Cell:
         return METHODS[self.method].sees_model
 
     @property
+    def needs_prior(self) -> bool:
+        return METHODS[self.method].takes("prior")
+
+    @property
+    def most_attacked(self) -> int | None:
+        """How many images are attacked; None: all."""
+        return self.fit.images.attacked if self.attacked is None else self.attacked
+
+    def select_attacked(self, images: Images) -> Images:
+        """Select the images that are attacked: a sample measures the rates of a large set well enough."""
+        most = self.most_attacked
+        return images if most is None or most >= len(images) else images[images.spread(most)]
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What distinguishes this cell from others; the values begin the file name of its record."""
         identity: dict[str, Any] = {"images": self.fit.images.name}
@@ -143,20 +202,23 @@ class Cell:
             identity["noise"] = self.noise_std
         if self.gamma is not None:
             identity["gamma"] = f"gamma-{self.gamma:g}"
+        if self.attacked is not None:
+            identity["attacked"] = f"attacked-{self.attacked}"
         return identity
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that decides the numbers; known before anything is computed, so that a record can be found."""
         settings: dict[str, Any] = {"noise_std": self.noise_std, "seed": SEED}
-        if self.fit.images.attacked is not None:
-            settings["attacked"] = self.fit.images.attacked
-        own: dict[str, Any]
+        if self.most_attacked is not None:
+            settings["attacked"] = self.most_attacked
+        own: dict[str, Any] = {"images": self.fit.images.identity}
         if self.sees_network:
-            method = self.build_method()
-            own = {"fit": self.fit.identity, "method": method_identity(method)}
+            own = {"fit": self.fit.identity}
+        if self.needs_prior:
+            own["method"] = generic_settings(self.fit.images.prior)
         else:
-            own = {"images": self.fit.images.spelling, "method": generic_settings(self.fit.images.prior)}
+            own["method"] = method_identity(self.build_method())
         return own | settings
 
     @cached_property
@@ -165,15 +227,18 @@ class Cell:
 
     def build_method(self, prior: Any = None) -> Any:
         """Build the method with the paper's settings for this network, or with the cell's own gamma."""
-        if not self.sees_network:
+        if self.needs_prior:
             return DDNM(prior, seed=SEED)
+        if not self.sees_network:
+            return METHODS[self.method]()
         setting = self.fit.paper_settings(self.noise_std)
         gamma = setting.gamma if self.gamma is None else self.gamma
         return METHODS[self.method].for_audit(gamma=gamma, start=STARTS[setting.start], paste=self.noise_std == 0)
 
     def observe(self, images: Images) -> Observation:
         """Damage these images by the cell's mask and noise."""
-        truth = mask(self.mask, images.shape, count=len(images), seed=SEED)
+        kept = NEW_MASKS[self.mask](*images.shape[1:]) if self.mask in NEW_MASKS else self.mask
+        truth = mask(kept, images.shape, count=len(images), seed=SEED)
         return observe(images, truth, noise_std=self.noise_std, seed=SEED)
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Arrays = Mapping[str, np.ndarray]
+BEYOND = "not in the paper"  # where an experiment of our own is
 
 
 def _no_cells(_scale: Scale) -> Sequence[Cell]:
@@ -56,6 +57,11 @@ class Experiment:
     figures: Callable[[Scale, Store], dict[str, Figure]] = _no_figures
     table: Callable[[Scale, Store], str] | None = None
     order: int = 100  # experiments are listed and computed in this order
+
+    @property
+    def is_of_paper(self) -> bool:
+        """Whether the paper has this figure or table, or the text it belongs to."""
+        return self.location != BEYOND
 
     def fits(self, scale: Scale) -> list[Fit]:
         """List every training that the experiment needs, each once."""

@@ -9,11 +9,11 @@ import torch
 
 from recollect.distributed.jobs import Budget, Folder, Shared, Task
 from recollect.images import Images
-from recollect.paper.cells import SEED, Fit
+from recollect.paper.cells import Fit
+from recollect.paper.origin import origin
 from recollect.paper.store import losses_reached
 from recollect.paper.workspace import Workspace
-from recollect.records import provenance
-from recollect.training import Recipe, Training, train_to_loss
+from recollect.training import Training, train_to_loss
 
 _HISTORY = 200  # points of the loss curve that are kept
 
@@ -45,7 +45,7 @@ def training_task(workspace: Workspace, fit: Fit, images: Shared[Images], budget
 def train(fit: Fit, images: Images, folder: Path, pause_after: float, device: torch.device) -> dict[str, Any]:
     """Train into the folder and return the facts to keep; after `pause_after` seconds the training pauses."""
     network = fit.network(images.image_shape)
-    recipe = Recipe.for_network(network, len(images), optimizer=fit.optimizer, seed=SEED)
+    recipe = fit.recipe(network, len(images))
     outcome = train_to_loss(
         network, images, fit.milestones[-1], fit.milestones, recipe=recipe, out=folder, device=device,
         max_seconds=fit.limit_seconds, max_steps=fit.limit_steps, pause_after=pause_after,
@@ -54,7 +54,7 @@ def train(fit: Fit, images: Images, folder: Path, pause_after: float, device: to
         **_outcome_facts(fit, outcome),
         "fit": fit.identity, "recipe": recipe.record(), "network": network.settings,
         "images": {"name": fit.images.name, "hash": images.hash, "count": len(images)},
-        "provenance": provenance(device),
+        "provenance": origin(device),
     }  # fmt: skip
 
 

@@ -23,13 +23,14 @@ from recollect.engine import arithmetic_of
 from recollect.images import Images
 from recollect.methods import Blind
 from recollect.paper.answers import CycleErrors, both_answers, unpasting
-from recollect.paper.cells import GENERIC, Cell, Fit
+from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment, Pictures
 from recollect.paper.fit import is_trained, training_task
+from recollect.paper.origin import origin
 from recollect.paper.scales import Scale
 from recollect.paper.stale import AtHand, check_checkpoints, set_aside_stale
 from recollect.paper.workspace import Workspace
-from recollect.records import Record, provenance, save_arrays
+from recollect.records import Record, save_arrays
 
 MASKS_TOGETHER = 2000  # images: larger sets fill a GPU alone, and their masks together a laptop's memory
 
@@ -49,7 +50,7 @@ class MeasureCells:
         needs_weights = self._needs_weights(missing)
         if not missing and not needs_weights:
             return
-        images = {part: Shared(partial(self.workspace.images, self.fit, part)) for part in ("train", "control")}
+        images = {part: Shared(partial(self.workspace.images, self.fit, part)) for part in self.fit.images.parts}
         if needs_weights and not is_trained(self.workspace, self.fit):
             yield self._training(images["train"], budget)
             missing = self._missing()
@@ -116,8 +117,7 @@ class MeasureCells:
         return list(dict.fromkeys(tuple(record.provenance.get("together", ())) for record in records))
 
     def _is_large(self, cell: Cell) -> bool:
-        images = cell.fit.images
-        return (images.attacked or images.count) > self.masks_together
+        return (cell.most_attacked or cell.fit.images.count) > self.masks_together
 
     def _keep(self, records: Sequence[Record]) -> str:
         for record in records:
@@ -133,9 +133,11 @@ class _Models:
         self._prior: Shared[torch.nn.Module] = Shared(partial(workspace.prior, fit.images))
         self._networks: dict[float | None, Shared[torch.nn.Module]] = {}
 
-    def of(self, cell: Cell) -> Shared[torch.nn.Module]:
-        if not cell.sees_network:
+    def of(self, cell: Cell) -> Shared[torch.nn.Module] | None:
+        if cell.needs_prior:
             return self._prior
+        if not cell.sees_network:
+            return None
         if cell.loss not in self._networks:
             self._networks[cell.loss] = Shared(partial(self._workspace.network, self._fit, cell.loss))
         return self._networks[cell.loss]
@@ -162,33 +164,29 @@ def _with_weights(workspace: Workspace, cells: Sequence[Cell]) -> Iterator[Cell]
 
 
 def measure(
-    cells: Sequence[Cell], model: torch.nn.Module, train: Images, images: Images, device: torch.device
+    cells: Sequence[Cell], model: torch.nn.Module | None, train: Images, images: Images, device: torch.device
 ) -> list[Record]:
-    """Measure cells that differ in their mask alone, on any machine; `model` is the network or the prior.
+    """Measure cells that differ in their mask alone, on any machine; `model` is the network, the prior or nothing.
 
     They are recovered as one batch: the few images of each mask that take many rounds then keep a GPU busy together.
     """
     first = cells[0]
-    images, model = first.fit.images.select_attacked(images), model.to(device)
+    images, model = first.select_attacked(images), model and model.to(device)
     method, size = first.build_method(model), len(images)
     observations = [cell.observe(images) for cell in cells]
     cycles = CycleErrors(images.pixels.repeat(len(cells), 1, 1, 1)) if isinstance(method, Blind) else None
     began = time.monotonic()
     recovery = recover(unpasting(method), model if first.sees_network else None, _joined(observations), trace=cycles)
     seconds = time.monotonic() - began
-    if first.sees_network:
-        origin = _model_provenance(model, train, device)
-    else:
-        origin = provenance(device, prior=prior_facts({GENERIC: method}, {first.set: images}))
-    origin = {**origin, "images": {"hash": images.hash, "count": size}}
+    facts = _facts_about(first, model, method, train, images, device)
     if len(cells) > 1:
-        origin["together"] = [cell.mask for cell in cells]
+        facts["together"] = [cell.mask for cell in cells]
     records = []
     for i, share in enumerate(shares(recovery.steps, size)):
         part, seen, cell = recovery[i * size : (i + 1) * size], observations[i], cells[i]
         answers = both_answers(method, part, seen)
         record = record_of(
-            replace(part, estimate=answers.own), images, seen, method, cell.identity, cell.settings, origin,
+            replace(part, estimate=answers.own), images, seen, method, cell.identity, cell.settings, facts,
             seconds * share,
         )  # fmt: skip
         own_cycles = cycles.rows(part, i * size) if cycles else None
@@ -208,15 +206,33 @@ def shares(steps: Tensor, size: int) -> list[float]:
     return (work / work.sum()).tolist()
 
 
+def _facts_about(
+    cell: Cell, model: torch.nn.Module | None, method: Any, train: Images, images: Images, device: torch.device
+) -> dict[str, Any]:
+    """Collect what has to be known of the model and the images to judge a cell."""
+    own: dict[str, Any] = {"images": {"hash": images.hash, "count": len(images)}}
+    if cell.needs_prior:
+        own["prior"] = prior_facts({cell.method: method}, {cell.set: images})
+    if model is None:
+        device = torch.device("cpu")  # where methods without a model compute
+    elif cell.sees_network:
+        own |= {**_network_facts(model, train), "seed": cell.fit.seed}
+        if cell.set != "train":
+            own["unseen_loss"] = _loss(model, images)
+    return origin(device, **own)
+
+
 @lru_cache(maxsize=1)  # the cells of one network follow each other
-def _model_provenance(f: torch.nn.Module, train: Images, device: torch.device) -> dict[str, Any]:
-    loss = train_loss(f, train)
-    facts = {
-        "train_loss": float(f"{loss:.4g}"),
+def _network_facts(f: torch.nn.Module, train: Images) -> dict[str, Any]:
+    return {
+        "train_loss": _loss(f, train),
         "model": weights_hash(f),
-        "products": arithmetic_of(f, train.pixels),
+        "precision": arithmetic_of(f, train.pixels),
     }
-    return provenance(device, **facts)
+
+
+def _loss(f: torch.nn.Module, images: Images) -> float:
+    return float(f"{train_loss(f, images):.4g}")
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from recollect.paper.cells import Cell
+from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.experiments import EXPERIMENTS
 from recollect.paper.run import describe_not_reached
@@ -14,11 +14,28 @@ from recollect.paper.workspace import Workspace
 
 
 def overview(scale: Scale, workspace: Workspace) -> Iterator[str]:
-    """Yield two lines for each experiment: what it shows, and what of it is recorded."""
+    """Yield two lines for each experiment: what it shows, and what of it is recorded; then the time of all."""
     yield f"scale {scale.name}, records in {workspace.store.folder}"
     for experiment in EXPERIMENTS.values():
         yield f"{experiment.name}: {experiment.summary} ({experiment.location})"
         yield "  " + ", ".join(_recorded(experiment, scale, workspace))
+    of_paper = [experiment for experiment in EXPERIMENTS.values() if experiment.is_of_paper]
+    own = _minutes(of_paper, scale, workspace.store, first_seed_alone=True)
+    every = _minutes(EXPERIMENTS.values(), scale, workspace.store)
+    yield f"the paper's own cells at one seed: {own:.1f} min; all: {every:.1f} min"
+
+
+def _minutes(experiments: Iterable[Experiment], scale: Scale, store: Store, *, first_seed_alone: bool = False) -> float:
+    """Add up the minutes of training and measuring that are recorded, each once."""
+    fits: dict[Fit, None] = {}
+    cells: dict[str, Cell] = {}
+    for experiment in experiments:
+        fits |= dict.fromkeys(experiment.fits(scale))
+        cells |= {cell.key: cell for cell in experiment.cells(scale)}
+    trainings = [fit for fit in fits if not first_seed_alone or fit == fit.first]
+    measured = [cell for cell in cells.values() if not first_seed_alone or cell.fit == cell.fit.first]
+    seconds = sum(facts["seconds"] for fit in trainings if (facts := store.training(fit)))
+    return (seconds + sum(record.seconds for cell in measured if (record := store.find_or_best(cell)))) / 60
 
 
 def _recorded(experiment: Experiment, scale: Scale, workspace: Workspace) -> Iterator[str]:

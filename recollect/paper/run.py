@@ -8,11 +8,10 @@ from fnmatch import fnmatch
 
 import torch
 
-from recollect.diffusion import can_open_priors
 from recollect.distributed.jobs import Budget, Runner, in_this_process
 from recollect.errors import InputError
 from recollect.locks import lock_folder
-from recollect.paper.cells import GENERIC, Cell, Fit
+from recollect.paper.cells import SEED, Cell, Fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.measure import MASKS_TOGETHER, ComputeFacts, ComputePictures, MeasureCells
 from recollect.paper.scales import Scale
@@ -25,17 +24,17 @@ Work = dict[Fit, list[Cell]]
 def run(
     experiments: Sequence[Experiment], scale: Scale, workspace: Workspace, *, only: Sequence[str] = (),
     budget: Budget | None = None, log: Callable[[str], None] = lambda _: None, runner: Runner = in_this_process,
-    worker_device: torch.device | None = None, masks_together: int = MASKS_TOGETHER,
+    worker_device: torch.device | None = None, masks_together: int = MASKS_TOGETHER, seeds: int | None = None,
 ) -> bool:  # fmt: skip
     """Compute what is missing; return whether nothing is missing afterwards.
 
     `only` holds patterns on trainings or cells. `worker_device` is where the runner's machines compute, if not where
-    this one does.
+    this one does. `seeds` limits how many trainings of each network there are.
     """
     budget = budget or Budget()
-    work = gather(experiments, scale, only)
+    work = gather(experiments, scale, only, seeds)
     with lock_folder(workspace.store.folder), lock_folder(workspace.work):
-        computable = _leave_out_without_prior(work, workspace, log)
+        computable = _leave_out_what_lacks(work, workspace, log)
         at_hand = AtHand(workspace)
         for fit, cells in computable.items():
             if moved := set_aside_stale(at_hand, fit, cells):
@@ -45,12 +44,13 @@ def run(
         shown = [job.fit for job in pictures if job.fit]
         on_workers = replace(workspace, device=worker_device or workspace.device)
         jobs = []
-        for fit in dict.fromkeys([*work, *shown]):
+        asked_for = [fit for fit in work if computable[fit] or not work[fit]]
+        for fit in dict.fromkeys([*asked_for, *shown]):
             jobs.append(MeasureCells(on_workers, fit, computable.get(fit, []), fit in shown, masks_together))
         all_measured = runner(jobs, budget, log)
         all_computed = in_this_process([*pictures, *facts], budget, log)  # also if a cell failed
         workspace.store.pack()
-        log(f"{budget.spent:.0f} s; {progress(workspace, work)}")
+        log(f"{budget.spent:.0f} s; {progress(workspace, work)}{seconds_recorded(workspace, work)}")
         return all_measured and all_computed and not _count_missing(workspace, computable)
 
 
@@ -70,33 +70,36 @@ def _small_jobs(
     return pictures, [ComputeFacts(workspace, experiment, scale) for experiment in selected]
 
 
-def _leave_out_without_prior(work: Work, workspace: Workspace, log: Callable[[str], None]) -> Work:
-    """Leave out the generic method on images without a prior, and log what it needs."""
-    computable, without_prior = dict(work), []
+def _leave_out_what_lacks(work: Work, workspace: Workspace, log: Callable[[str], None]) -> Work:
+    """Leave out the generic methods without a prior or a package, and log what they need."""
+    needs: dict[str, dict[str, None]] = {}  # what each method needs, in order
+    computable: Work = {}
     for fit, cells in work.items():
-        if workspace.has_prior(fit.images) or all(cell.sees_network for cell in cells):
-            continue
-        computable[fit] = [cell for cell in cells if cell.sees_network]
-        without_prior.append(fit)
-    if without_prior:
-        log(f"{GENERIC} is left out: {'; '.join(_needed_for_prior(workspace, without_prior))}.")
+        lacking = {method: workspace.lacks(cell) for method, cell in _one_of_each_method(cells).items()}
+        for method, what in lacking.items():
+            if what:
+                needs.setdefault(method, {})[what] = None
+        computable[fit] = [cell for cell in cells if not lacking[cell.method]]
+    for method, reasons in needs.items():
+        log(f"{method} is left out: {'; '.join(reasons)}.")
     return computable
 
 
-def _needed_for_prior(workspace: Workspace, fits: Iterable[Fit]) -> list[str]:
-    """Say what the generic method needs and does not find."""
-    if not can_open_priors():
-        return ["it needs diffusers"]
-    folders = {fit.images.name: workspace.prior_folder(fit.images) for fit in fits}
-    return [f"for {images} it needs a prior in {folder} (docs/priors.md)" for images, folder in folders.items()]
+def _one_of_each_method(cells: Iterable[Cell]) -> dict[str, Cell]:
+    return {cell.method: cell for cell in cells}
 
 
-def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] = ()) -> Work:
-    """Collect the cells by their training, each once; every pattern must match something."""
+def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] = (), seeds: int | None = None) -> Work:
+    """Collect the cells by their training, each once, the first seed of all networks first.
+
+    Every pattern must match something. Trainings after the first `seeds` of each network are left out.
+    """
     for pattern in only:
         if not _gather(experiments, scale, [pattern]):
             raise InputError(f"Nothing fits --only {pattern}. {_choices(experiments, scale)}")
-    return _gather(experiments, scale, only)
+    work = _gather(experiments, scale, only)
+    chosen = [fit for fit in work if seeds is None or fit.seed < SEED + seeds]
+    return {fit: work[fit] for fit in sorted(chosen, key=lambda fit: fit.seed)}
 
 
 def _gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str]) -> Work:
@@ -126,7 +129,8 @@ def progress(workspace: Workspace, work: Work) -> str:
     cells = [cell for group in work.values() for cell in group]
     recorded = sum(workspace.store.find_or_best(cell) is not None for cell in cells)
     missing = _count_missing(workspace, work)
-    untrained = [fit.name for fit in work if not workspace.store.has_finished(fit)]
+    needing = [fit for fit, own in work.items() if not own or any(cell.sees_network for cell in own)]
+    untrained = [fit.name for fit in needing if not workspace.store.has_finished(fit)]
     parts = [f"{recorded} of {len(cells)} cells recorded"]
     if missing:
         parts.append(f"{missing} missing")
@@ -135,6 +139,17 @@ def progress(workspace: Workspace, work: Work) -> str:
     if untrained:
         parts.append(f"still to train: {', '.join(untrained)}")
     return ", ".join(parts) + "."
+
+
+def seconds_recorded(workspace: Workspace, work: Work) -> str:
+    """Say how long what is recorded took, all runs together; nothing if nothing is recorded."""
+    store = workspace.store
+    trainings = [facts["seconds"] for fit in work if (facts := store.training(fit))]
+    cells = {cell.key: cell for own in work.values() for cell in own}.values()
+    measured = [record.seconds for cell in cells if (record := store.find_or_best(cell))]
+    if not trainings and not measured:
+        return ""
+    return f" They took {sum(trainings):.0f} s of training and {sum(measured):.0f} s of measuring."
 
 
 def describe_not_reached(cells: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from recollect.auditing.model_identity import weights_hash
 from recollect.checkpoints import load_checkpoint_about
 from recollect.errors import InputError
+from recollect.images import Images
 from recollect.paper.cells import Cell, Fit, ImageSet
 from recollect.paper.workspace import Workspace
 from recollect.records import Record
@@ -20,20 +21,18 @@ class AtHand:
     """Identifies the images, networks and priors that a run would use now; None stands for what is not at hand."""
 
     workspace: Workspace
-    _images: dict[tuple[ImageSet, str], tuple[str, str] | None] = field(default_factory=dict)  # large sets load slowly
+    _images: dict[tuple[ImageSet, str], Images | None] = field(default_factory=dict)  # large sets load slowly
 
-    def images(self, fit: Fit, part: str) -> tuple[str, str] | None:
-        """Hash a set of images: all of them, and those that are attacked."""
+    def images(self, fit: Fit, part: str) -> Images | None:
         if (fit.images, part) not in self._images:
             self._images[fit.images, part] = self._load(fit, part)
         return self._images[fit.images, part]
 
-    def _load(self, fit: Fit, part: str) -> tuple[str, str] | None:
+    def _load(self, fit: Fit, part: str) -> Images | None:
         try:
-            images = self.workspace.images(fit, part)
+            return self.workspace.images(fit, part)
         except InputError:  # records can be read where the data set is not; what needs it says so
             return None
-        return images.hash, fit.images.select_attacked(images).hash
 
     def network(self, cell: Cell) -> str | None:
         if cell.loss not in self.workspace.checkpoints(cell.fit):
@@ -41,7 +40,7 @@ class AtHand:
         return weights_hash(self.workspace.network(cell.fit, cell.loss))
 
     def prior(self, cell: Cell) -> dict[str, str] | None:
-        if not self.workspace.has_prior(cell.fit.images):
+        if not cell.needs_prior or not self.workspace.has_prior(cell.fit.images):
             return None
         prior = self.workspace.prior(cell.fit.images)
         return {"weights": prior.weights_hash, "hash": prior.hash}
@@ -84,16 +83,22 @@ class _Reasons:
         record = self.at_hand.workspace.store.find(cell)
         if record is None:
             return ""
-        images = self.at_hand.images(cell.fit, cell.set)
-        if images is not None and _recorded(record, "images", "hash") not in (None, images[1]):
+        attacked = self._attacked_hash(cell)
+        if attacked is not None and _recorded(record, "images", "hash") not in (None, attacked):
             return "measured on other images"
         if not cell.sees_network:
-            prior = self._once("prior", lambda: self.at_hand.prior(cell)) or {}
+            prior = self._once(cell.method, lambda: self.at_hand.prior(cell)) or {}
             if any(_recorded(record, "prior", name) not in (None, value) for name, value in prior.items()):
                 return "measured with another prior"
         elif self._once(cell.loss, lambda: self.at_hand.network(cell)) not in (None, record.provenance.get("model")):
             return "measured with other weights"
         return ""
+
+    def _attacked_hash(self, cell: Cell) -> str | None:
+        images = self.at_hand.images(cell.fit, cell.set)
+        if images is None:
+            return None
+        return str(self._once((cell.set, cell.most_attacked), lambda: cell.select_attacked(images).hash))
 
     def _once(self, name: object, identify: Callable[[], Any]) -> Any:
         if name not in self._models:
@@ -104,7 +109,7 @@ class _Reasons:
 def _is_of_other_images(at_hand: AtHand, fit: Fit) -> bool:
     facts = at_hand.workspace.store.training(fit)
     images = at_hand.images(fit, "train") if facts else None
-    return facts is not None and images is not None and facts["images"]["hash"] != images[0]
+    return facts is not None and images is not None and facts["images"]["hash"] != images.hash
 
 
 def _recorded(record: Record, part: str, name: str) -> Any:

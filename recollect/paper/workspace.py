@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -12,8 +13,9 @@ from recollect.devices.precision import choose_device
 from recollect.diffusion import BUNDLED, Denoiser, can_open_priors, open_denoiser
 from recollect.errors import InputError
 from recollect.images import Images
+from recollect.methods import Biharmonic
 from recollect.paper import RESULTS, WORK
-from recollect.paper.cells import Fit, ImageSet
+from recollect.paper.cells import Cell, Fit, ImageSet
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
 from recollect.sources import load
@@ -30,7 +32,8 @@ class Workspace:
     device: torch.device
 
     def images(self, fit: Fit, part: str) -> Images:
-        return load(fit.images.source(part, self.data))
+        images = load(fit.images.source(part, self.data))
+        return images if fit.images.first_of is None else images[: fit.images.count]
 
     def checkpoints(self, fit: Fit) -> dict[float | None, Path]:
         """Find the saved weights of a training by their milestone; None stands for the lowest loss reached."""
@@ -58,6 +61,17 @@ class Workspace:
         if images.prior == BUNDLED.name:
             return BUNDLED
         return Path(self.data or "") / images.prior
+
+    def lacks(self, cell: Cell) -> str:
+        """Say what a method needs and does not find on this machine; nothing if it can be computed."""
+        if cell.method == Biharmonic.name and find_spec("skimage") is None:
+            return "it needs scikit-image"
+        if not cell.needs_prior or self.has_prior(cell.fit.images):
+            return ""
+        if not can_open_priors():
+            return "it needs diffusers"
+        images = cell.fit.images
+        return f"for {images.name} it needs a prior in {self.prior_folder(images)} (docs/priors.md)"
 
     def has_prior(self, images: ImageSet) -> bool:
         """Return whether a diffusion model for these images can be opened on this machine."""

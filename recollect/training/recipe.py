@@ -67,6 +67,8 @@ class Recipe:
     solve_below: float | None = None  # below this loss a linear last layer is solved by least squares; None: never
     input_noise: float = 0.0  # standard deviation of noise on the images that the network is given
     shift: int = 0  # pixels by which images are shifted at random, and mirrored or not; 0: neither
+    clip: float | None = None  # DP-SGD: the norm to which the gradient of each image is clipped; None: never
+    noise_multiplier: float = 0.0  # and the deviation of the noise on their sum, as a multiple of it
     seed: int = 42
 
     @classmethod
@@ -107,6 +109,10 @@ class Recipe:
         self._check_optimizer()
         if not 0 <= self.input_noise < math.inf or self.shift < 0:
             raise InputError(f"Noise and shift are zero or more, got {self.input_noise} and {self.shift}.")
+        if self.clip is not None and not 0 < self.clip < math.inf:
+            raise InputError(f"Gradients are clipped to a norm above 0, got {self.clip}.")
+        if not 0 <= self.noise_multiplier < math.inf or (self.noise_multiplier and self.clip is None):
+            raise InputError(f"A noise multiplier is zero or more and needs a clip, got {self.noise_multiplier}.")
         if self.anneal_shape not in get_args(Shape):
             raise InputError(f"The rate is annealed along a cosine or linear curve, got {self.anneal_shape!r}.")
         if not 0 < self.anneal_power < math.inf:

@@ -15,6 +15,7 @@ from recollect.devices.precision import Precision, float32_precision
 from recollect.errors import InputError
 from recollect.training.dropout import Dropout
 from recollect.training.optimizers import Adam, Muon
+from recollect.training.private_gradients import PrivateGradients
 from recollect.training.recipe import Recipe
 from recollect.training.split_tf32 import SPLIT, SplitTF32
 from recollect.training.step_images import StepImages
@@ -36,7 +37,10 @@ class Stepper:
         self.optimizer: Adam | Muon
         self.drawn = StepImages(images, recipe)
         self._dropout = Dropout(network, recipe.seed, images.device)
-        self._use_cuda_graph = use_cuda_graph and images.is_cuda and not self._dropout
+        self._private: PrivateGradients | None = None
+        if recipe.clip is not None:
+            self._private = PrivateGradients(network, recipe.clip, recipe.noise_multiplier)
+        self._use_cuda_graph = use_cuda_graph and images.is_cuda and not self._dropout and self._private is None
         self._log_loss = torch.zeros((), dtype=torch.float64, device=images.device)
         self.steps = 0
         self.horizon = recipe.average_steps or 1  # that the weights are averaged over
@@ -138,9 +142,12 @@ class Stepper:
 
     def _step(self) -> None:
         """Take a step; the caller has set the precision of the backward pass."""
-        with self._forward_pass():
+        with self._forward_pass(), self._private.watching() if self._private else nullcontext():
             loss = (self.network(self.drawn.given) - self.drawn.wanted).square().mean()
-        self._set_gradients(loss)
+        if self._private:
+            self._private.set(loss, self.drawn.generator)
+        else:
+            self._set_gradients(loss)
         self._decay_weights()
         self.optimizer.step()
         with torch.no_grad():

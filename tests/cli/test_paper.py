@@ -32,7 +32,7 @@ def test_the_list_shows_every_experiment_and_what_is_missing(tmp_path: Path, mon
     result = here("paper", "list", "--scale", "full")
     assert result.exit_code == 0
     assert "moderate-fc: approximate recovery, FC-20 LReLU on 25,000 Tiny ImageNet images" in result.stdout
-    assert "0 of 42 cells (0 s), 0 of 1 trainings (0 s)" in result.stdout
+    assert "0 of 69 cells (0 s), 0 of 2 trainings (0 s)" in result.stdout
 
 
 def test_facts_are_computed_once_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

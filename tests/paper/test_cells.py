@@ -9,7 +9,9 @@ from recollect import Images, InputError
 from recollect.diffusion import bundled
 from recollect.paper.cells import Cell, ImageSet
 from recollect.paper.experiments import perfect_fit
+from recollect.paper.new_masks import NEW_MASKS
 from recollect.paper.scales import FULL
+from recollect.training import Recipe
 
 FIT = FULL.perfect("fc10", "lrelu", "adam")
 CELL = Cell(FIT, 1e-8, "train", "block", "blind")
@@ -28,13 +30,14 @@ def test_a_key_tells_every_part_of_a_cell() -> None:
 
 def test_of_very_many_images_a_share_is_attacked_spread_over_the_set() -> None:
     images = Images(torch.rand(25, 1, 2, 2), ids=[str(i) for i in range(25)])
-    some = replace(FIT.images, attacked=10)
-    assert FIT.images.select_attacked(images) is images
-    ids = [int(i) for i in some.select_attacked(images).ids]
+    sampled = replace(CELL, fit=replace(FIT, images=replace(FIT.images, attacked=10)))
+    assert CELL.select_attacked(images) is images
+    ids = [int(i) for i in sampled.select_attacked(images).ids]
     assert (len(set(ids)), ids[0], ids[-1]) == (10, 0, 24)
     assert max(b - a for a, b in pairwise(ids)) <= 3
-    assert replace(some, attacked=26).select_attacked(images) is images
-    assert replace(CELL, fit=replace(FIT, images=some)).key != CELL.key
+    assert replace(CELL, attacked=26).select_attacked(images) is images
+    assert len(replace(sampled, attacked=20).select_attacked(images)) == 20
+    assert len({CELL.key, sampled.key, replace(sampled, attacked=20).key}) == 3
     assert FULL.moderate("fc20", "lrelu", "muon").images.attacked == 500
 
 
@@ -120,3 +123,48 @@ def test_larger_images_have_a_prior_of_their_own_and_one_record_for_all_networks
     assert cells[0].settings["method"]["prior"] == "tiny-64"
     assert "ddnm" in perfect_fit.methods(cells[0].fit, 1e-8)
     assert "ddnm" not in perfect_fit.methods(cells[0].fit, 1e-7)
+
+
+def test_trainings_that_differ_in_anything_have_other_names_and_cells() -> None:
+    unet = FULL.perfect("unet", "lrelu", "muon")
+    others = [
+        replace(unet, seed=43), replace(unet, skip=True), replace(unet, plain=True),
+        replace(unet, changes=(("weight_decay", 0.1),)), replace(unet, changes=(("weight_decay", 1.0),)),
+        replace(unet, images=FULL.growing[0]),
+    ]  # fmt: skip
+    fits = [unet, *others]
+    assert len({fit.name for fit in fits}) == len(fits)
+    assert len({Cell(fit, 1e-8, "train", "block", "blind").key for fit in fits}) == len(fits)
+    assert replace(unet, seed=50).first == unet
+    assert unet.name == "unet-lrelu-muon-svhn50"
+    assert others[0].name == "unet-lrelu-muon-svhn50-seed43"
+
+
+def test_a_training_is_what_its_name_says() -> None:
+    small = replace(FULL.perfect("unet", "lrelu", "adam"), width=(8, 16))
+    first, second = (replace(small, seed=seed).network((3, 8, 8)) for seed in (42, 43))
+    assert not torch.equal(next(first.parameters()), next(second.parameters()))
+    assert replace(small, seed=43).recipe(second, 4).seed == 43
+    assert replace(small, skip=True).network((3, 8, 8)).settings["skip"] is True
+    plain = replace(small, plain=True)
+    assert plain.network((3, 8, 8)).settings["initialisation"] == "pytorch"
+    assert plain.recipe(first, 4) == Recipe.plain(4)
+    defended = replace(FIT, changes=(("dropout", 0.1), ("width", 16), ("input_noise", 0.2)))
+    network = defended.network((3, 8, 8))
+    assert (network.settings["dropout"], network.settings["width"]) == (0.1, 16)
+    assert defended.recipe(network, 4).input_noise == 0.2
+
+
+def test_new_masks_erase_a_third_to_a_half() -> None:
+    images = Images(torch.rand(2, 3, 16, 16))
+    for name in NEW_MASKS:
+        y = replace(CELL, mask=name).observe(images).y
+        assert 0.3 < float((y == 0).float().mean()) < 0.6, name
+
+
+def test_biharmonic_needs_neither_network_nor_prior() -> None:
+    cells = [Cell(FULL.perfect("unet", a, "muon"), 1e-8, "train", "dust", "biharmonic") for a in ("lrelu", "prelu")]
+    assert len({cell.key for cell in cells}) == 1
+    assert not cells[0].needs_prior
+    assert type(cells[0].build_method()).__name__ == "Biharmonic"
+    assert "biharmonic" in perfect_fit.methods(cells[0].fit, 1e-8)

@@ -8,6 +8,7 @@ import pytest
 
 from recollect import InputError
 from recollect.distributed.jobs import Budget, Job, in_this_process
+from recollect.paper.cells import Cell
 from recollect.paper.run import gather, run
 from recollect.paper.scales import SMALL
 from tests import warm
@@ -19,7 +20,7 @@ def test_one_training_serves_all_cells_and_nothing_is_computed_twice(tmp_path: P
     assert sum("trained:" in line for line in log) == 1
     assert sum("accurate" in line for line in log) == len(cell_lines(tmp_path)) == 12
     assert log[1].startswith("fc3-lrelu-adam-made4 1e-03")  # the lowest loss first
-    assert log[-1].endswith("12 of 12 cells recorded.")
+    assert "12 of 12 cells recorded. They took " in log[-1]
     before = cell_lines(tmp_path)
     assert len(run_lines(tmp_path)) == 1
     assert cell_lines(tmp_path) == before
@@ -61,7 +62,7 @@ def test_a_time_limit_ends_between_two_batches_and_the_next_call_resumes(tmp_pat
     assert not run([make_experiment()], SMALL, workspace, budget=limited, log=take_400_seconds)
     assert len(log) == 1 + 2 + 1  # the training, two batches of two masks, the summary
     assert len(cell_lines(tmp_path)) == 4
-    assert log[-1].endswith("4 of 12 cells recorded, 8 missing.")
+    assert "4 of 12 cells recorded, 8 missing." in log[-1]
     assert run([make_experiment()], SMALL, workspace)
     assert len(cell_lines(tmp_path)) == 12
 
@@ -70,6 +71,38 @@ def test_patterns_select_trainings_and_cells() -> None:
     work = gather([make_experiment()], SMALL, ["1e-03*dust"])
     assert {(cell.loss, cell.mask) for cells in work.values() for cell in cells} == {(1e-3, "dust")}
     assert len(gather([make_experiment()], SMALL, ["fc3-lrelu-adam"])[FIT]) == 12
+
+
+def test_the_first_seed_of_all_networks_comes_first_and_a_limit_leaves_others_out() -> None:
+    fits = [replace(FIT, seed=seed) for seed in (42, 43, 44)] + [replace(FIT, optimizer="muon")]
+    experiment = replace(make_experiment(), trainings=lambda _: fits)
+    assert [fit.seed for fit in gather([experiment], SMALL)] == [42, 42, 43, 44]
+    assert [fit.seed for fit in gather([experiment], SMALL, seeds=2)] == [42, 42, 43]
+    assert [fit.name for fit in gather([experiment], SMALL, ["*seed44"])] == ["fc3-lrelu-adam-made4-seed44"]
+
+
+def test_a_method_that_lacks_something_trains_no_network(tmp_path: Path) -> None:
+    fit = replace(FIT, images=replace(FIT.images, prior="nowhere"))
+    experiment = replace(make_experiment(), cells=lambda _: [Cell(fit, 1e-3, "train", "block", "ddnm")])
+    log: list[str] = []
+    assert run([experiment], SMALL, make_workspace(tmp_path), log=log.append)
+    assert log[0].startswith("ddnm is left out: ")
+    assert not any("trained" in line for line in log)
+
+
+def test_a_record_says_where_its_numbers_come_from(tmp_path: Path) -> None:
+    again = replace(FIT, seed=43)
+    workspace = make_workspace(tmp_path)
+    assert run([make_experiment(("block",), again)], SMALL, workspace)
+    records = workspace.store.records()
+    assert {record.provenance["seed"] for record in records} == {43}
+    for record in records:
+        assert {"commit", "date", "device", "precision", "train_loss", "versions"} <= set(record.provenance)
+        assert ("unseen_loss" in record.provenance) == (record.cell["set"] == "control")
+    facts = workspace.store.training(again)
+    assert facts is not None
+    assert {"commit", "date", "device"} <= set(facts["provenance"])
+    assert facts["fit"]["seed"] == facts["recipe"]["seed"] == facts["network"]["seed"] == 43
 
 
 @pytest.mark.parametrize("only", [["unet"], ["1e-03*dust", "unet"]])

@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,8 @@ def test_the_scales_differ_in_sizes_alone() -> None:
     assert FULL.by_both["unet"] == ("softplus",)
     assert (SMALL.few["fc10"].prior, FULL.few["fc10"].prior) == (None, "tiny-64")
     without = {kind: replace(images, prior=SMALL.few[kind].prior) for kind, images in FULL.few.items()}
-    same = replace(FULL, by_both=SMALL.by_both, few=without)
+    without["unet"] = replace(without["unet"], more_control_spelling=None)  # photographs have none
+    same = replace(FULL, by_both=SMALL.by_both, few=without, trainings={}, growing=SMALL.growing, widths=SMALL.widths)
     for experiment in EXPERIMENTS.values():
         small, full = experiment.cells(SMALL), experiment.cells(same)
         assert [without_sizes(cell) for cell in small] == [without_sizes(cell) for cell in full]
@@ -28,7 +30,8 @@ def test_very_many_images_are_trained_with_muon_alone() -> None:
 
 def test_the_sizes_of_the_paper() -> None:
     sizes = {fit.images.name: fit.milestones[-1] for e in EXPERIMENTS.values() for fit in e.fits(FULL)}
-    assert sizes == {"tiny600": 1e-8, "svhn50": 1e-8, "tiny25000": 1e-4, "cifar1000": 1e-4}
+    growing = {f"tiny{count}-of-1000": 1e-8 for count in (100, 200, 400, 600, 1000)}
+    assert sizes == {"tiny600": 1e-8, "svhn50": 1e-8, "tiny25000": 1e-4, "cifar1000": 1e-4} | growing
     with pytest.raises(InputError, match="no scale 'huge'; choose from small, full"):
         scale_named("huge")
 
@@ -41,3 +44,20 @@ def test_two_trainings_of_one_name_do_not_exist() -> None:
 
 def without_sizes(cell: Cell) -> tuple[object, ...]:
     return cell.loss, cell.set, cell.mask, cell.method, cell.fit.kind, cell.fit.activation, cell.fit.optimizer
+
+
+def test_networks_are_trained_as_often_as_the_full_scale_says() -> None:
+    fits = {fit for experiment in EXPERIMENTS.values() for fit in experiment.fits(FULL)}
+    usual = [fit for fit in fits if not fit.changes and not fit.skip and not fit.plain]
+    trained = Counter((fit.kind, fit.activation, fit.optimizer, fit.images.name) for fit in usual)
+    assert trained["fc10", "lrelu", "adam", "tiny600"] == trained["fc10", "prelu", "muon", "tiny600"] == 10
+    assert trained["unet", "softplus", "muon", "svhn50"] == 3
+    assert trained["unet", "lrelu", "muon", "cifar1000"] == trained["fc20", "lrelu", "muon", "tiny25000"] == 2
+    assert trained["fc20", "lrelu", "adam", "tiny600"] == 1
+
+
+def test_a_growing_set_is_the_first_images_of_the_largest() -> None:
+    smallest, *_, largest = FULL.growing
+    assert smallest.first_of == largest.first_of == "tiny1000"
+    assert smallest.spelling == largest.spelling
+    assert smallest.identity != largest.identity

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.paper.cells import Cell
+from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.experiments import perfect_fit
 from recollect.paper.experiments.perfect_fit import WITH_NETWORK
 from recollect.paper.render.panels import rate_below
-from recollect.paper.render.tables import by_mask, compare_with_iterate, markdown, network_name, percent
+from recollect.paper.render.tables import (
+    by_mask,
+    compare_with_iterate,
+    markdown,
+    network_name,
+    rate_of_trainings,
+)
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
+from recollect.records import Record
 from recollect.scoring import ACCURATE
 
 if TYPE_CHECKING:
@@ -66,16 +73,14 @@ def _gamma_table(scale: Scale, store: Store) -> str:
 def _numbers_in_text(scale: Scale, store: Store) -> str:
     """Make the table of the numbers that the paper gives in its text."""
     rows = [["paper", "not said", "1e-08", *(f"{value:.0f}" for value in PAPER.values())]]
-    by_method = {
-        (cell.fit, cell.method): cell
-        for cell in perfect_fit.cells(scale)
-        if cell.mask == scale.masks[-1] and cell.is_at_last_loss
-    }
+    groups: dict[tuple[Fit, str], list[Record]] = {}
+    for cell in perfect_fit.cells(scale):
+        if cell.mask == scale.masks[-1] and cell.is_at_last_loss and (record := store.shown(cell)):
+            groups.setdefault((cell.fit.first, cell.method), []).append(record)
     for fit in perfect_fit.fits(scale, ("unet",)):
-        records = {method: store.shown(by_method[fit, method]) for method in PAPER}
-        if records["blind"]:  # the generic method's record may exist before any network
-            rates = [percent(record.score.accurate, interval=True) if record else "-" for record in records.values()]
-            rows.append([network_name(fit), fit.optimizer, f"{records['blind'].provenance['train_loss']:.1e}", *rates])
+        if blind := groups.get((fit, "blind")):  # the generic method's record may exist before any network
+            rates = [rate_of_trainings(groups.get((fit, method), []), ACCURATE) or "-" for method in PAPER]
+            rows.append([network_name(fit), fit.optimizer, f"{blind[0].provenance['train_loss']:.1e}", *rates])
     return markdown(["network", "optimizer", "train loss", *PAPER], rows)
 
 

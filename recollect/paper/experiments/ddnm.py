@@ -8,7 +8,8 @@ import numpy as np
 
 from recollect.auditing import recover
 from recollect.auditing.pictures import cell_pictures, set_pictures
-from recollect.paper.cells import GENERIC, Cell, Fit
+from recollect.methods import DDNM
+from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Arrays, Experiment, Pictures
 from recollect.paper.scales import Scale
 from recollect.paper.workspace import Workspace
@@ -29,7 +30,7 @@ def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
     prior = workspace.prior(fit.images).to(workspace.device)
     arrays = {"original": set_pictures(images, positions)["original"]}
     for name in scale.masks:
-        cell = Cell(fit, fit.milestones[-1], "train", name, GENERIC)
+        cell = Cell(fit, fit.milestones[-1], "train", name, DDNM.name)
         seen = cell.observe(images)
         pictures = cell_pictures(images, seen, recover(cell.build_method(prior), None, seen), positions)
         arrays |= {f"{name}/{kind}": pictures[kind] for kind in ("degraded", "estimate")}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment
-from recollect.paper.experiments.perfect_fit import WITH_NETWORK
+from recollect.paper.experiments.perfect_fit import REPEATED, WITH_NETWORK
 from recollect.paper.render.tables import against_paper, compare_with_iterate
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
@@ -19,11 +19,19 @@ CHECKED = ("blind", "known", "refined")  # on unseen images too
 def cells_of(
     scale: Scale, fits: Iterable[Fit], methods: Sequence[str] = WITH_NETWORK, gamma: float | None = None
 ) -> list[Cell]:
+    """List the cells of networks on training and unseen images, then those of their further trainings."""
+    fits = list(fits)
     on_control = [method for method in methods if method in CHECKED]
+    repeated = [method for method in methods if method in REPEATED]
+    again = [other for fit in fits for other in scale.repeats(fit)]
     return [
         Cell(fit, fit.milestones[-1], part, mask, method, gamma=gamma)
-        for fit in fits
-        for part, part_methods in (("train", methods), ("control", on_control))
+        for trainings, part, part_methods in (
+            (fits, "train", methods),
+            (fits, "control", on_control),
+            (again, "train", repeated),
+        )
+        for fit in trainings
         for mask in scale.table_masks
         for method in part_methods
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recollect.paper.cells import Cell
 from recollect.paper.experiments.moderate import CHECKED, cells_of, moderate_experiment
+from recollect.paper.experiments.perfect_fit import WITH_NETWORK, generic_methods
 from recollect.paper.scales import Scale
 
 # Approximate recovery, percent, on the paper's three masks.
@@ -14,7 +15,8 @@ GAMMA = 1.0  # beside the paper's 0.1: with many images it recovers more (docs/t
 
 def cells(scale: Scale) -> list[Cell]:
     fits = [scale.moderate("fc20", "lrelu", "muon")]  # Adam stalls: docs/training.md, many images
-    return cells_of(scale, fits) + cells_of(scale, fits, CHECKED, gamma=GAMMA)
+    own = (*WITH_NETWORK, *generic_methods(fits[0]))
+    return cells_of(scale, fits, own) + cells_of(scale, fits, CHECKED, gamma=GAMMA)
 
 
 EXPERIMENT = moderate_experiment(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment
-from recollect.paper.experiments.perfect_fit import WITH_NETWORK
+from recollect.paper.experiments.perfect_fit import METHODS, OURS, generic_methods
 from recollect.paper.render.panels import against_loss, mean_psnr, rate_below
 from recollect.paper.render.tables import compare_with_iterate, markdown, network_name, percent
 from recollect.paper.scales import Scale
@@ -29,8 +29,14 @@ def cells(scale: Scale) -> list[Cell]:
         Cell(fit, loss, "train", scale.masks[0], method, NOISE)
         for fit in fits(scale)
         for loss in reversed(fit.milestones)
-        for method in WITH_NETWORK
+        for method in _methods(fit, loss)
     ]
+
+
+def _methods(fit: Fit, loss: float) -> tuple[str, ...]:
+    """List the methods: the zero rule is none of them, for with noise no pixel is zero."""
+    generic = generic_methods(fit) if loss == fit.milestones[-1] else ()
+    return (*METHODS, *OURS, *generic)
 
 
 def figures(scale: Scale, store: Store) -> dict[str, Figure]:
@@ -55,14 +61,14 @@ def _cells_of(scale: Scale, fit: Fit) -> list[Cell]:
 
 
 def table(scale: Scale, store: Store) -> str:
-    rows = []
-    for fit in fits(scale):
-        for cell in _cells_of(scale, fit):
-            record = store.shown(cell)
-            if record and cell.is_at_last_loss:
-                score = record.score
-                rates = percent(score.accurate), percent(score.approximate, interval=True), f"{score.mean_psnr:.1f}"
-                rows.append([network_name(fit), fit.optimizer, cell.method, *rates])
+    rows: dict[tuple[str, ...], None] = {}  # all networks share the generic methods' rows
+    for cell in cells(scale):
+        record = store.shown(cell)
+        if record and cell.is_at_last_loss:
+            score = record.score
+            head = (network_name(cell.fit), cell.fit.optimizer) if cell.sees_network else ("none", "")
+            rates = percent(score.accurate), percent(score.approximate, interval=True), f"{score.mean_psnr:.1f}"
+            rows[*head, cell.method, *rates] = None
     titles = ["network", "optimizer", "method", "accurate, %", "approximate, %", "PSNR, dB"]
     text = f"Noise of {NOISE} on mask {scale.masks[0]}, at the last train loss:\n\n{markdown(titles, rows)}"
     for name, threshold in (("Accurately", ACCURATE), ("Approximately", APPROXIMATE)):

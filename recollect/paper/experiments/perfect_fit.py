@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from recollect.methods import DDNM
 from recollect.paper.cells import GENERIC, Cell, Fit
 from recollect.paper.render.panels import Panel, Statistic, against_loss
 from recollect.paper.render.tables import network_name
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 METHODS = ("iterate", "blind", "known")
 OURS = ("refined", "known-400")  # not in the paper
-WITH_NETWORK = (*METHODS, *OURS)  # methods that see a network
+WITH_NETWORK = (*METHODS, *OURS, "zero-rule")  # methods that see a network
+REPEATED = ("iterate", "blind", "known", "refined")  # on further trainings, at the last loss
 NETWORKS = (("fc10", "lrelu"), ("fc10", "prelu"), ("unet", "lrelu"), ("unet", "prelu"), ("unet", "softplus"))
 # The optimizer changes what is memorized, and the paper does not name its own: networks are trained with both.
 USUAL = {"fc10": "adam", "fc20": "adam", "unet": "muon"}
@@ -35,21 +37,37 @@ def fits(scale: Scale, kinds: Iterable[str] = ("fc10", "unet")) -> list[Fit]:
 
 
 def cells(scale: Scale) -> list[Cell]:
-    """List every network at every train loss, under every mask, with every method."""
-    return [
+    """List every network at every train loss, under every mask, with every method; then its further trainings."""
+    first = [
         Cell(fit, loss, "train", mask, method)
         for fit in fits(scale)
         for loss in reversed(fit.milestones)
         for mask in scale.masks
         for method in methods(fit, loss)
     ]
+    return first + repeated_cells(scale, fits(scale))
+
+
+def repeated_cells(scale: Scale, fits: Iterable[Fit]) -> list[Cell]:
+    """List the cells of further trainings: at the last loss alone, where they show how much trainings differ."""
+    return [cell for fit in fits for again in scale.repeats(fit) for cell in last_cells(scale, again, REPEATED)]
+
+
+def last_cells(scale: Scale, fit: Fit, methods: Sequence[str]) -> list[Cell]:
+    """List the cells of a training at its last loss, under every mask."""
+    return [Cell(fit, fit.milestones[-1], "train", mask, method) for mask in scale.masks for method in methods]
 
 
 def methods(fit: Fit, loss: float) -> tuple[str, ...]:
-    """List the methods of a cell; the generic one only at the last loss, because it is the same at every loss."""
-    if fit.images.prior is not None and loss == fit.milestones[-1]:
-        return (*WITH_NETWORK, GENERIC)
-    return WITH_NETWORK
+    """List the methods of a cell; the generic ones only at the last loss, because they are the same at every loss."""
+    if loss != fit.milestones[-1]:
+        return WITH_NETWORK
+    return (*WITH_NETWORK, *generic_methods(fit))
+
+
+def generic_methods(fit: Fit) -> tuple[str, ...]:
+    """List the methods that see no network; DDNM needs a prior for the images."""
+    return tuple(method for method in GENERIC if fit.images.prior is not None or method != DDNM.name)
 
 
 def figures(scale: Scale, store: Store, name: str, statistic: Statistic, y: Axis) -> dict[str, Figure]:
@@ -68,9 +86,9 @@ def figures(scale: Scale, store: Store, name: str, statistic: Statistic, y: Axis
 
 
 def _panels(scale: Scale, store: Store, fit: Fit, statistic: Statistic) -> list[Panel]:
-    """Make a panel for each mask, with the methods of the paper."""
+    """Make a panel for each mask, with the methods of the paper and the references."""
     by_mask: dict[str, list[Cell]] = {mask: [] for mask in scale.masks}
     for cell in cells(scale):
-        if cell.fit == fit and cell.method not in OURS:
+        if cell.fit.first == fit and cell.method not in OURS:
             by_mask[cell.mask].append(cell)
     return [against_loss(store, own, statistic) for own in by_mask.values()]

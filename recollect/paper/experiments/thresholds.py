@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from recollect.paper.cells import Cell
 from recollect.paper.experiment import Experiment
-from recollect.paper.experiments.perfect_fit import fits, methods
+from recollect.paper.experiments.perfect_fit import fits, methods, repeated_cells
 from recollect.paper.render.panels import Panel, against_threshold
 from recollect.paper.render.tables import ACTIVATION_NAMES
 from recollect.paper.scales import Scale
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 
 def cells(scale: Scale) -> list[Cell]:
-    return [
+    networks = fits(scale, ("unet",))
+    first = [
         Cell(fit, fit.milestones[-1], "train", scale.masks[-1], method)
-        for fit in fits(scale, ("unet",))
+        for fit in networks
         for method in methods(fit, fit.milestones[-1])
     ]
+    return first + [cell for cell in repeated_cells(scale, networks) if cell.mask == scale.masks[-1]]
 
 
 def figures(scale: Scale, store: Store) -> dict[str, Figure]:
@@ -30,7 +32,7 @@ def figures(scale: Scale, store: Store) -> dict[str, Figure]:
 
     panels: dict[str, Panel] = {}
     for fit in fits(scale, ("unet",)):
-        panel = against_threshold(store, [cell for cell in cells(scale) if cell.fit == fit])
+        panel = against_threshold(store, [cell for cell in cells(scale) if cell.fit.first == fit])
         if panel.lines:
             panels[f"{ACTIVATION_NAMES[fit.activation]}, {fit.optimizer.title()}"] = panel
     if not panels:

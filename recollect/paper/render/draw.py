@@ -90,6 +90,33 @@ def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: 
     return figure
 
 
+@dataclass(frozen=True)
+class Series:
+    """A panel whose lines are not methods: each has a label of its own."""
+
+    title: str
+    x: Axis
+    lines: Mapping[str, Sequence[Point]]
+
+
+def series_figure(panels: Sequence[Series], y: Axis) -> Figure:
+    """Draw panels side by side, each with its own axis and legend."""
+    from matplotlib.figure import Figure
+
+    colours = [colour.light for colour in PALETTE.values()]
+    figure = Figure(figsize=(3.1 * len(panels) + 0.6, 3.0), layout="constrained")
+    for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for i, (label, points) in enumerate(panel.lines.items()):
+            style = Style(colours[i % len(colours)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)], label)
+            _draw_line(ax, points, style, y)
+        _set_axes(ax, panel.x, y)
+        ax.set_title(panel.title, fontsize=9)
+        ax.set_xlabel(panel.x.label, fontsize=8)
+        ax.legend(frameon=False, fontsize=6)
+    figure.supylabel(y.label, fontsize=9)
+    return figure
+
+
 def _without_empty_rows(rows: Mapping[str, Sequence[Panel]]) -> dict[str, Sequence[Panel]]:
     """Leave out rows without any line; if none has one, keep them all."""
     drawn = {name: panels for name, panels in rows.items() if any(panel.lines for panel in panels)}
@@ -161,6 +188,10 @@ def _draw_panel(ax: Axes, panel: Panel, x: Axis, y: Axis) -> None:
     for method, style in reversed(method_styles().items()):  # the first method is drawn on top
         if method in panel.lines:
             _draw_line(ax, panel.lines[method], style, y)
+    _set_axes(ax, x, y)
+
+
+def _set_axes(ax: Axes, x: Axis, y: Axis) -> None:
     ax.set_xscale("log" if x.log else "linear")
     ax.minorticks_off()
     ax.set_xlim(*x.limits)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.store import Store
 from recollect.records import Record
-from recollect.scoring import Rate
+from recollect.scoring import ACCURATE, APPROXIMATE, Rate
 
 NETWORK_NAMES = {"fc10": "FC-10", "fc20": "FC-20", "unet": "U-Net"}
 ACTIVATION_NAMES = {"lrelu": "LReLU", "prelu": "PReLU", "softplus": "Softplus"}
@@ -20,12 +20,19 @@ def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def network_name(fit: Fit) -> str:
-    return f"{NETWORK_NAMES[fit.kind]} {ACTIVATION_NAMES[fit.activation]}"
+    """Name a network, and what is unusual about it or its training."""
+    names = [f"{NETWORK_NAMES[fit.kind]} {ACTIVATION_NAMES[fit.activation]}"]
+    if fit.skip:
+        names.append("skip connections")
+    if fit.plain:
+        names.append("plain recipe")
+    names += [f"{setting.replace('_', ' ')} {value:g}" for setting, value in fit.changes]
+    return ", ".join(names)
 
 
 def percent(rate: Rate, *, interval: bool = False) -> str:
-    """Write a share in percent, with one digit if one image is less than one percent."""
-    digits = 1 if rate.total > 100 else 0
+    """Write a share in percent."""
+    digits = _digits(rate)
     text = f"{100 * rate.value:.{digits}f}"
     if interval:
         low, high = rate.interval
@@ -34,42 +41,61 @@ def percent(rate: Rate, *, interval: bool = False) -> str:
 
 
 def by_mask(store: Store, cells: Sequence[Cell], methods: Sequence[str], threshold: float | None) -> str:
-    """Make a row for each network and a column for each mask: the methods' rates (or PSNR) at the last train loss."""
+    """Make a row for each network and a column for each mask: the methods' rates (or PSNR) at the last train loss.
+
+    Where a network was trained several times, a value is the mean over the trainings with the lowest and highest.
+    """
     masks = list(dict.fromkeys(cell.mask for cell in cells))
-    last = {(cell.fit, cell.mask, cell.method): cell for cell in cells if cell.is_at_last_loss}
+    last = _trainings_at_last_loss(store, cells)
     rows = []
-    for fit in dict.fromkeys(cell.fit for cell in cells):
-        records: list[Record | None] = []
-        values = []
-        for mask in masks:
-            of_mask = [store.shown(last[fit, mask, method]) for method in methods]
-            values.append(" / ".join(_value(record, threshold) for record in of_mask))
-            records += of_mask
-        if any(records):
-            rows.append([network_name(fit), fit.optimizer, f"{_train_loss(records):.1e}", *values])
+    for fit in dict.fromkeys(cell.fit.first for cell in cells):
+        groups = [[last.get((fit, mask, method), []) for method in methods] for mask in masks]
+        records = [record for of_mask in groups for of_method in of_mask for record in of_method]
+        if records:
+            values = [" / ".join(_value(of_method, threshold) for of_method in of_mask) for of_mask in groups]
+            name = _with_trainings(network_name(fit), max(len(own) for of_mask in groups for own in of_mask))
+            rows.append([name, fit.optimizer, f"{_train_loss(records):.1e}", *values])
     rows += _generic_rows(store, cells, masks, threshold)
     return markdown(["network", "optimizer", "train loss", *masks], rows)
 
 
-def _train_loss(records: Iterable[Record | None]) -> float | None:
-    """Read the train loss of the first record there is."""
-    for record in records:
-        if record:
-            return float(record.provenance["train_loss"])
-    return None
+def both_rates_by_mask(store: Store, cells: Sequence[Cell], methods: Sequence[str]) -> str:
+    """Make a table of `by_mask` for accurate recovery, and one for approximate recovery."""
+    text = ""
+    for name, threshold in (("Accurate", ACCURATE), ("Approximate", APPROXIMATE)):
+        text += f"{name} recovery in percent, {' / '.join(methods)}:\n\n{by_mask(store, cells, methods, threshold)}\n"
+    return text
+
+
+def _trainings_at_last_loss(store: Store, cells: Iterable[Cell]) -> dict[tuple[Fit, str, str], list[Record]]:
+    """Group the records at the last loss: all trainings of a network together."""
+    groups: dict[tuple[Fit, str, str], list[Record]] = {}
+    for cell in cells:
+        if cell.is_at_last_loss and cell.sees_network and (record := store.shown(cell)):
+            groups.setdefault((cell.fit.first, cell.mask, cell.method), []).append(record)
+    return groups
+
+
+def _with_trainings(name: str, number: int) -> str:
+    return f"{name}, {number} trainings" if number > 1 else name
+
+
+def _train_loss(records: Iterable[Record]) -> float:
+    """Read the train loss of the first record."""
+    return float(next(iter(records)).provenance["train_loss"])
 
 
 def _generic_rows(
     store: Store, cells: Sequence[Cell], masks: Sequence[str], threshold: float | None
 ) -> list[list[str]]:
-    """Make a row for each set of images that the generic method restored."""
+    """Make a row for each generic method and set of images that it restored."""
     by_set: dict[str, dict[str, Record]] = {}
     for cell in cells:
         if not cell.sees_network and (record := store.shown(cell)):
             by_set.setdefault(f"none ({cell.method} on {cell.fit.images.name})", {})[cell.mask] = record
     rows = []
     for name, records in by_set.items():
-        rows.append([name, "", "", *(_value(records.get(mask), threshold) for mask in masks)])
+        rows.append([name, "", "", *(_value([records[mask]] if mask in records else [], threshold) for mask in masks)])
     return rows
 
 
@@ -80,25 +106,41 @@ def against_paper(store: Store, cells: Sequence[Cell], paper: Mapping[str, Seque
     for method, values in paper.items():
         rows.append(["paper", "", method, "", *(f"{value:g}" for value in values)])
     rows += dict.fromkeys(_measured_rows(store, cells, threshold))  # all networks share the generic method's row
-    titles = [f"{mask} (paper: its mask {i})" for i, mask in enumerate(masks, 1)]
-    return markdown(["network", "optimizer", "method", "train loss", *titles], rows)
+    return markdown(["network", "optimizer", "method", "train loss", *masks], rows)
 
 
 def _measured_rows(store: Store, cells: Sequence[Cell], threshold: float) -> Iterator[tuple[str, ...]]:
     for (fit, method), group in _by_method(cells).items():
-        records = [store.shown(cell) for cell in group]
-        if not any(records):
+        by_mask: dict[str, list[Record]] = {cell.mask: [] for cell in group}
+        for cell in group:
+            if record := store.shown(cell):
+                by_mask[cell.mask].append(record)
+        records = [record for own in by_mask.values() for record in own]
+        if not records:
             continue
         head = ("none", "", method, "")
         if group[0].sees_network:
-            head = (network_name(fit), fit.optimizer, method, f"{_train_loss(records):.1e}")
-        yield (*head, *(_rate_with_interval(record, threshold) for record in records))
+            name = _with_trainings(network_name(fit), max(map(len, by_mask.values())))
+            head = (name, fit.optimizer, method, f"{_train_loss(records):.1e}")
+        yield (*head, *(rate_of_trainings(own, threshold) for own in by_mask.values()))
 
 
-def _rate_with_interval(record: Record | None, threshold: float) -> str:
-    if record is None:
-        return ""
-    return percent(record.score.rate(threshold), interval=True)
+def rate_of_trainings(records: Sequence[Record], threshold: float) -> str:
+    """Write the rate of one training with its 95% interval; of several the mean, the lowest and the highest."""
+    rates = [record.score.rate(threshold) for record in records]
+    if len(rates) < 2:
+        return percent(rates[0], interval=True) if rates else ""
+    return _mean_and_range([100 * rate.value for rate in rates], _digits(rates[0]))
+
+
+def _mean_and_range(values: Sequence[float], digits: int) -> str:
+    mean = sum(values) / len(values)
+    return f"{mean:.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+def _digits(rate: Rate) -> int:
+    """Write one digit if one image is less than one percent."""
+    return 1 if rate.total > 100 else 0
 
 
 class _Comparison(NamedTuple):
@@ -138,19 +180,23 @@ def _compare(store: Store, cells: Sequence[Cell], threshold: float) -> Iterator[
             yield _Comparison(cell, loss_name, blind.score.rate(threshold).count, iterate.score.rate(threshold).count)
 
 
-def _value(record: Record | None, threshold: float | None) -> str:
-    if record is None:
+def _value(records: Sequence[Record], threshold: float | None) -> str:
+    """Write the rate or the mean PSNR of one training, or its mean and range over several."""
+    if not records:
         return "-"
     if threshold is None:
-        return f"{record.score.mean_psnr:.0f}"
-    return percent(record.score.rate(threshold))
+        values, digits = [record.score.mean_psnr for record in records], 0
+    else:
+        rates = [record.score.rate(threshold) for record in records]
+        values, digits = [100 * rate.value for rate in rates], _digits(rates[0])
+    return f"{values[0]:.{digits}f}" if len(values) == 1 else _mean_and_range(values, digits)
 
 
 def _by_method(cells: Sequence[Cell]) -> dict[tuple[Fit, str], list[Cell]]:
     groups: dict[tuple[Fit, str], list[Cell]] = {}
     for cell in cells:
         name = cell.method_name
-        if cell.set == "control":
+        if cell.set != "train":
             name += ", unseen images"
-        groups.setdefault((cell.fit, name), []).append(cell)
+        groups.setdefault((cell.fit.first, name), []).append(cell)
     return groups

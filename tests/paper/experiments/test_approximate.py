@@ -9,4 +9,4 @@ def test_rates_are_of_the_looser_threshold(tmp_path: Path) -> None:
     """Of four images iterating recovers two approximately, one of them accurately; blind three."""
     store = records_alone(tmp_path).store
     add_records(store, [c for c in EXPERIMENT.cells(SMALL) if c.fit.name.startswith("fc10-lrelu-adam")], ERRORS)
-    assert "| FC-10 LReLU | adam | 1.0e-08 | 50 / 75 / 100 / 100 / 100 |" in table(SMALL, store)
+    assert "| FC-10 LReLU | adam | 1.0e-08 | 50 / 75 / 100 / 100 / 100 / 50 |" in table(SMALL, store)

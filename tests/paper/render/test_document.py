@@ -48,5 +48,4 @@ def test_the_prose_counts_what_the_committed_records_hold() -> None:
     assert f"({ways['float32 as three TF32 products, in layers that allow it']} cells, whose records say so" in words
     planned = {cell.key: cell for experiment in EXPERIMENTS.values() for cell in experiment.cells(FULL)}
     missing = [cell for cell in planned.values() if full.is_missing(cell)]
-    assert {cell.method for cell in missing} == {"blind", "refined"}
-    assert f"The {len(missing)} cells of `blind` and `refined` are missing" in words
+    assert f"{len(missing):,} of {len(planned):,} cells are missing" in words

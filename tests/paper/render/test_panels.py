@@ -1,9 +1,12 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from recollect.paper.cells import Cell
 from recollect.paper.experiments import accurate
 from recollect.paper.render.panels import against_loss, against_threshold, mean_psnr, rate_below
+from recollect.paper.render.tables import against_paper, by_mask
 from recollect.paper.scales import SMALL
 from recollect.records import Record
 from tests.paper.making import ERRORS, add_records, records_alone
@@ -41,3 +44,17 @@ def test_lines_run_from_the_highest_loss_and_generic_methods_are_horizontal(tmp_
     alone = [c for c in cells if c.method == "ddnm"]
     assert against_loss(store, alone, rate_below(5e-4)).lines == {}
     assert against_threshold(store, alone).lines == {}
+
+
+def test_several_trainings_of_a_network_make_one_point_with_their_range(tmp_path: Path) -> None:
+    store = records_alone(tmp_path).store
+    fit = SMALL.perfect("fc10", "lrelu", "adam")
+    cells = [Cell(replace(fit, seed=seed), 1e-8, "train", "dust", "blind") for seed in (42, 43, 44)]
+    for cell, recovered in zip(cells, (1, 2, 3), strict=True):
+        add_records(store, [cell], {"blind": [1e-9] * recovered + [1.0] * (4 - recovered)})
+    (point,) = against_loss(store, cells, rate_below(1e-7)).lines["blind"]
+    assert (point.low, point.y, point.high) == (25, 50, 75)
+    assert "| FC-10 LReLU, 3 trainings | adam | 1.0e-08 | 50 (25 to 75) |" in by_mask(store, cells, ["blind"], 1e-7)
+    assert "| 50 (25 to 75) |" in against_paper(store, cells, {}, 1e-7)
+    (at_threshold, *_) = against_threshold(store, cells).lines["blind"]
+    assert (at_threshold.low, at_threshold.high) == (25, 75)

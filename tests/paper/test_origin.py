@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import pytest
+
+from recollect.paper import origin
+
+
+@pytest.fixture(autouse=True)
+def _asked_anew() -> None:
+    origin.commit.cache_clear()
+
+
+def test_a_commit_can_be_named_where_there_is_no_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(origin.COMMIT, "abc123")
+    assert origin.origin("cpu", seed=7)["commit"] == "abc123"
+    origin.commit.cache_clear()
+
+
+def test_a_day_and_what_the_caller_adds_are_kept() -> None:
+    facts = origin.origin("cpu", seed=7)
+    assert facts["seed"] == 7
+    assert len(facts["date"].split("-")) == 3
+
+
+def test_outside_of_a_repository_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(origin.COMMIT, raising=False)
+    monkeypatch.setattr(origin, "__file__", str(tmp_path / "recollect" / "paper" / "origin.py"))
+    assert origin.commit() is None
+    origin.commit.cache_clear()
