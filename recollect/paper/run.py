@@ -88,7 +88,10 @@ def _needed_for_prior(workspace: Workspace, fits: Iterable[Fit]) -> list[str]:
     if not can_open_priors():
         return ["it needs diffusers"]
     folders = {fit.images.name: workspace.prior_folder(fit.images) for fit in fits}
-    return [f"for {images} it needs a prior in {folder} (docs/priors.md)" for images, folder in folders.items()]
+    return [
+        f"for {images} it needs a prior in {folder} (docs/concepts/generic-baseline.md)"
+        for images, folder in folders.items()
+    ]
 
 
 def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] = ()) -> Work:

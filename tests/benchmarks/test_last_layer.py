@@ -27,6 +27,6 @@ def test_mistakes_are_told_in_a_sentence() -> None:
 
 
 def test_the_page_shows_the_numbers_on_record() -> None:
-    page = (ROOT / "docs/reproduction.md").read_text()
+    page = (ROOT / "docs/research/reproduction.md").read_text()
     for line in run("--tables", str(ROOT / "results/last-layer.json")).splitlines():
         assert line in page

@@ -56,7 +56,7 @@ def test_a_record_is_extended_by_what_another_machine_measures(tmp_path: Path) -
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_the_page_shows_the_numbers_on_record(record: str) -> None:
-    page = (ROOT / "docs/priors.md").read_text()
+    page = (ROOT / "docs/concepts/generic-baseline.md").read_text()
     for line in run("--tables", record).splitlines():
         assert line in page
 

@@ -77,6 +77,6 @@ def test_the_chosen_gamma_is_compared_with_the_best() -> None:
 
 
 def test_the_page_shows_the_numbers_of_the_record() -> None:
-    page = (ROOT / "docs/methods.md").read_text().lower()
+    page = (ROOT / "docs/concepts/methods.md").read_text().lower()
     _networks, *parts = tables.tables(json.loads((ROOT / "results/refined-on-fills.json").read_text())).split("\n\n")
     assert all(part.lower() in page for part in parts)

@@ -24,7 +24,7 @@ def test_the_benchmark_runs(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["training-cpu.json", "training-gpu.json"])
 def test_the_page_shows_the_numbers_on_record(name: str) -> None:
     numbers = json.loads((ROOT / "results" / name).read_text())
-    rows = [line for line in (ROOT / "docs/training.md").read_text().splitlines() if line.startswith("| 1e-")]
+    rows = [line for line in (ROOT / "docs/concepts/training.md").read_text().splitlines() if line.startswith("| 1e-")]
     for milestone in numbers["milestones"]:
         key = repr(milestone)
         cells = [

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import recollect
+from recollect.palette import PALETTE
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,7 +57,7 @@ def test_the_readme_is_the_first_page_with_its_picture(site: Path) -> None:
 
 
 def test_every_public_name_is_in_the_reference_with_its_docstring(site: Path) -> None:
-    page = (site / "api.html").read_text()
+    page = (site / "reference" / "api.html").read_text()
     for name in set(recollect.__all__) - {"__version__"}:
         assert re.search(rf'id="recollect\.[\w.]*\b{name}"', page), name
     assert "Degrade each image; each has its own draw of noise" in page
@@ -65,3 +66,9 @@ def test_every_public_name_is_in_the_reference_with_its_docstring(site: Path) ->
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     page = (site / "index.html").read_text()
     assert not re.search(r'<(?:script|img|link)[^>]+(?:src|href)="https?://(?!squidfunk)', page.split("canonical")[0])
+
+
+def test_the_theme_has_the_colours_of_the_palette() -> None:
+    used = set(re.findall(r"color[\w-]*: (#[0-9a-f]{6});", (ROOT / "docs" / "assets" / "site.css").read_text()))
+    assert len(used) > 3
+    assert used <= {shade for colour in PALETTE.values() for shade in colour}

@@ -13,7 +13,7 @@ from tests.torture.children import ROOT
 from tests.torture.outcome import Outcome
 
 RECORD = ROOT / "results" / "torture.json"
-PAGE = ROOT / "docs" / "security.md"
+PAGE = ROOT / "docs" / "guide" / "security.md"
 BEGIN, END = "<!-- figures of make torture -->", "<!-- end of figures -->"
 
 

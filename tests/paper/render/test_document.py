@@ -31,14 +31,14 @@ def test_a_page_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_reproduction_page_is_what_the_committed_records_say() -> None:
-    page = (ROOT / "docs" / "reproduction.md").read_text()
+    page = (ROOT / "docs" / "research" / "reproduction.md").read_text()
     tables = page_tables(ROOT / "results" / "paper")
     assert set(re.findall(r"<!-- table (\S+) -->", page)) <= set(tables)
     assert fill_tables(page, tables) == page, "run: recollect paper figure all"
 
 
 def test_the_prose_counts_what_the_committed_records_hold() -> None:
-    words = " ".join((ROOT / "docs" / "reproduction.md").read_text().split())
+    words = " ".join((ROOT / "docs" / "research" / "reproduction.md").read_text().split())
     full = Store(ROOT / "results" / "paper" / "full")
     records = [r for r in committed_records("full") if "H200" in r.provenance["device"]]
     minutes = (sum(t["seconds"] for t in full.trainings()) + sum(r.seconds for r in records)) / 60
