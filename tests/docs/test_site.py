@@ -53,7 +53,7 @@ def test_links_between_pages_lead_to_pages(site: Path) -> None:
 def test_the_readme_is_the_first_page_with_its_picture(site: Path) -> None:
     page = (site / "index.html").read_text()
     assert "How much of its training data can be recovered from an autoencoder or a diffusion model?" in page
-    assert 'src="figures/demo.png"' in page
+    assert 'src="figures/hero.png"' in page
 
 
 def test_every_public_name_is_in_the_reference_with_its_docstring(site: Path) -> None:
