@@ -11,12 +11,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from recollect.palette import PALETTE
 from recollect.paper import RESULTS
 from recollect.paper.experiments import moderate_fc, moderate_unet
 from recollect.paper.render.draw import save_chart
+from recollect.paper.render.summary import at_the_papers_gamma, shares
 from recollect.paper.scales import FULL
 from recollect.paper.store import Store
 
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 PANELS = {
-    "FC-20 fitted to 25,000 Tiny ImageNet images": ("fc20-lrelu-muon-tiny25000", moderate_fc.PAPER),
-    "U-Net fitted to 1,000 CIFAR-10 images": ("unet-softplus-muon-cifar1000", moderate_unet.PAPER),
+    "FC-20 fitted to 25,000 Tiny ImageNet images": moderate_fc,
+    "U-Net fitted to 1,000 CIFAR-10 images": moderate_unet,
 }
 METHODS = ("iterate", "blind", "refined", "known")
 Rates = Mapping[str, Sequence[float]]
@@ -35,28 +37,22 @@ Rates = Mapping[str, Sequence[float]]
 
 def main(drawing: str) -> None:
     path = Path(drawing)
-    save_chart(draw(ROOT / RESULTS), path.parent, path.stem)
+    save_chart(draw(Store(ROOT / RESULTS / "full")), path.parent, path.stem)
 
 
-def rates(results: Path, training: str) -> dict[str, list[float]]:
-    """Read our rates in percent at the paper's gamma, by method, in the order of the masks."""
-    records = [
-        record
-        for record in Store(results / "full").records()
-        if record.cell.get("training") == training and record.cell["set"] == "train" and "gamma" not in record.cell
-    ]
-    by_cell = {(record.cell["method"], record.cell["mask"]): record for record in records}
-    return {
-        method: [100 * by_cell[method, mask].score.approximate.value for mask in FULL.table_masks] for method in METHODS
-    }
+def rates(experiment: ModuleType, store: Store) -> dict[str, list[float]]:
+    """Read the rates of the paper's own network, which comes first, by method."""
+    cells = at_the_papers_gamma(experiment.cells(FULL))
+    own = [cell for cell in cells if cell.fit == cells[0].fit]
+    return {method: [float(share) for share in shares(own, store, method)] for method in METHODS}
 
 
-def draw(results: Path) -> Figure:
+def draw(store: Store) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 5.6), layout="constrained")
-    for axes, (title, (training, paper)) in zip(figure.subplots(len(PANELS), 1), PANELS.items(), strict=True):
-        panel(axes, title, {"paper": paper, "Recollect": rates(results, training)})
+    for axes, (title, experiment) in zip(figure.subplots(len(PANELS), 1), PANELS.items(), strict=True):
+        panel(axes, title, {"paper": experiment.PAPER, "Recollect": rates(experiment, store)})
     figure.axes[0].legend(loc="upper left", frameon=False, fontsize=10)
     return figure
 

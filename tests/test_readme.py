@@ -12,6 +12,7 @@ import pytest
 
 from recollect import FullyConnected
 from recollect.checkpoints import save_checkpoint
+from recollect.paper.scales import FULL
 from tests.auditing.making import images, small_audit
 from tests.benchmarks.running import benchmark
 from tests.cli.running import here
@@ -47,7 +48,7 @@ def test_the_make_targets_it_names_exist() -> None:
 
 
 def test_no_unseen_image_was_recovered_from_the_networks_of_the_chart() -> None:
-    trainings = {training for training, _ in paper_figure.PANELS.values()}
+    trainings = {experiment.cells(FULL)[0].fit.name for experiment in paper_figure.PANELS.values()}
     unseen = [
         r for r in committed_records("full") if r.cell["set"] == "control" and r.cell.get("training") in trainings
     ]
