@@ -2,7 +2,7 @@
 
     python docs/prose.py
 
-Words are counted as `wc -w` does. Sentences are those of paragraphs and list items; code, tables and headings are not
+Words of code and tables count too. Sentences are those of paragraphs and list items; code, tables and headings are not
 counted. Pages that a command writes have no limit.
 """
 
@@ -64,8 +64,8 @@ def name_of(page: Path) -> str:
 
 
 def words(page: Path) -> int:
-    """Count the words of a page."""
-    return len(page.read_text(encoding="utf-8").split())
+    """Count the words of a page, also those of its code and tables; bars, rules and signs are no words."""
+    return sum(any(map(str.isalnum, word)) for word in page.read_text(encoding="utf-8").split())
 
 
 def prose(text: str) -> Iterator[str]:

@@ -49,7 +49,7 @@ def test_the_tutorial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (tmp_path / "audit" / "report.html").exists()
     printed = capsys.readouterr().out
     assert "50.0% erased" in printed
-    assert "control: 0.0%" in printed
+    assert "control: 0.0% [0.0%, 16.1%]" in printed
 
 
 def test_auditing_your_own_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,8 +57,12 @@ def test_auditing_your_own_model(tmp_path: Path, capsys: pytest.CaptureFixture[s
     run("guide/audit-your-model")
     printed = capsys.readouterr().out
     assert "say which is the image with output='sample'" in printed
-    assert "This model reproduces 0 of 8 training images" in printed
+    assert "True\nThis model reproduces 0 of 8 training images" in printed
     assert "far from a fit" in printed
+    page = (ROOT / "docs" / "guide" / "audit-your-model.md").read_text()
+    refusal, headline = printed.splitlines()[0], printed.splitlines()[2]
+    assert refusal in page
+    assert headline in page
     assert (tmp_path / "audit" / "audit.json").exists()
 
 

@@ -68,3 +68,7 @@ def test_banned_words_are_named(page: Path, text: str, found: list[str]) -> None
 def test_a_page_beyond_its_limit_is_named(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (page.parent / "README.md").write_text("word " * 12_001)
     assert prose.long_pages() == ["README.md: 12001 words of 700", "user pages: 12001 words of 12000"]
+
+
+def test_the_pages_follow_the_rules() -> None:
+    assert prose.problems() == []
