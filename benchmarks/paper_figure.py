@@ -50,7 +50,7 @@ def rates(experiment: ModuleType, store: Store) -> dict[str, list[float]]:
 def draw(store: Store) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 5.6), layout="constrained")
+    figure = Figure(figsize=(5, 5.4), layout="constrained")
     for axes, (title, experiment) in zip(figure.subplots(len(PANELS), 1), PANELS.items(), strict=True):
         panel(axes, title, {"paper": experiment.PAPER, "Recollect": rates(experiment, store)})
     figure.axes[0].legend(loc="upper left", frameon=False, fontsize=10)

@@ -18,7 +18,7 @@ from recollect.degradation import PAPER_MASKS
 from recollect.palette import PALETTE
 from recollect.scoring import APPROXIMATE
 
-SETS = {"train": ("Training images", "orange"), "control": ("Unseen images", "blue")}
+SETS = {"train": ("Trained on", "orange"), "control": ("Unseen", "blue")}
 ROWS = ("given", "result", "original")
 IMAGES = 3
 METHOD = "refined"
@@ -54,12 +54,12 @@ def is_recovered(pictures: list[np.ndarray]) -> bool:
 def draw(shown: dict[str, list[list[np.ndarray]]], drawing: Path) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.6, 4.1), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(7.6, 4.2), layout="constrained", facecolor="white")
     halves = figure.subfigures(1, len(shown), wspace=0.06)
     for half, (part, images) in zip(halves, shown.items(), strict=True):
         title, colour = SETS[part]
         title = f"{title}: {sum(map(is_recovered, images))} of {len(images)} recovered"
-        half.suptitle(title, fontsize=12, fontweight="bold", color=PALETTE[colour].light)
+        half.suptitle(title, fontsize=14, fontweight="bold", color=PALETTE[colour].light)
         grid = half.subplots(len(ROWS), len(images), squeeze=False)
         for column, pictures in enumerate(images):
             for axes, picture in zip(grid[:, column], pictures, strict=True):
@@ -68,7 +68,7 @@ def draw(shown: dict[str, list[list[np.ndarray]]], drawing: Path) -> None:
                 axes.spines[:].set_visible(False)
         if part == "train":
             for axes, label in zip(grid[:, 0], ROWS, strict=True):
-                axes.set_ylabel(label, fontsize=12)
+                axes.set_ylabel(label, fontsize=15)
     drawing.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(drawing, dpi=130, metadata={"Software": None})
 

@@ -93,7 +93,7 @@ def draw_training() -> Figure:
     """Draw the time to each loss; a loss that was not reached is named."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 5.4), layout="constrained")
+    figure = Figure(figsize=(5, 5.2), layout="constrained")
     for axes, (name, title) in zip(figure.subplots(len(TITLES), 1), TITLES.items(), strict=True):
         found = record(name)
         losses = found["milestones"]
@@ -117,7 +117,7 @@ def draw_refined() -> Figure:
 
     rows = refined_tables.of(record("refined-on-fills")["rows"], "set", "train")
     fills = refined_tables.distinct(rows, "fill")
-    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
     for number, method in enumerate(refined_tables.METHODS):
         shares = [float(refined_tables.percent(refined_tables.of(rows, "fill", f), "accurate", method)) for f in fills]
@@ -132,7 +132,42 @@ def draw_refined() -> Figure:
     return figure
 
 
-CHARTS: dict[str, Callable[[], Figure]] = {"training": draw_training, "refined": draw_refined}
+STEPS = {
+    "training image": ("grey", "x, an image the model\nwas trained on"),
+    "damage": ("orange", "erases pixels"),
+    "damaged image": ("grey", "y, all that the\nattack is given"),
+    "attack": ("blue", "uses the model f,\nknows no mask"),
+    "result": ("grey", "an estimate of x"),
+    "score": ("green", "error below the\nthreshold: recovered"),
+}
+POSITIONS = ((0, 1), (1, 1), (2, 1), (2, 0), (1, 0), (0, 0))  # two rows, so that a phone can show them
+ARROWS = ((0.52, 1, ">"), (1.46, 1, ">"), (2, 0.34, "v"), (1.55, 0, "<"), (0.42, 0, "<"))
+SIGNS = {">": "\u2192", "<": "\u2190", "v": "\u2193"}
+
+
+def draw_pipeline() -> Figure:
+    """Draw the steps from an image to its score."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    axes = figure.subplots()
+    for (x, y), (name, (colour, text)) in zip(POSITIONS, STEPS.items(), strict=True):
+        box = {"boxstyle": "round,pad=0.4", "facecolor": PALETTE[colour].light, "edgecolor": "none"}
+        axes.text(x, y, name, ha="center", va="center", color="white", fontsize=10, fontweight="bold", bbox=box)
+        axes.text(x, y - 0.17, text, ha="center", va="top", fontsize=9)
+    for x, y, sign in ARROWS:
+        axes.text(x, y, SIGNS[sign], ha="center", va="center", fontsize=15)
+    axes.set_title("Unseen images take exactly the same path", fontsize=11)
+    axes.set(xlim=(-0.55, 2.55), ylim=(-0.6, 1.25))
+    axes.axis("off")
+    return figure
+
+
+CHARTS: dict[str, Callable[[], Figure]] = {
+    "training": draw_training,
+    "refined": draw_refined,
+    "pipeline": draw_pipeline,
+}
 
 if __name__ == "__main__":
     main()
