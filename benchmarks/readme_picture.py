@@ -55,7 +55,7 @@ def draw(shown: dict[str, list[list[np.ndarray]]], drawing: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.6, 4.2), layout="constrained", facecolor="white")
-    halves = figure.subfigures(1, len(shown), wspace=0.06)
+    halves = np.asarray(figure.subfigures(1, len(shown), wspace=0.06))
     for half, (part, images) in zip(halves, shown.items(), strict=True):
         title, colour = SETS[part]
         title = f"{title}: {sum(map(is_recovered, images))} of {len(images)} recovered"

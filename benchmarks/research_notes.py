@@ -155,8 +155,8 @@ def draw_pipeline() -> Figure:
         box = {"boxstyle": "round,pad=0.4", "facecolor": PALETTE[colour].light, "edgecolor": "none"}
         axes.text(x, y, name, ha="center", va="center", color="white", fontsize=10, fontweight="bold", bbox=box)
         axes.text(x, y - 0.17, text, ha="center", va="top", fontsize=9)
-    for x, y, sign in ARROWS:
-        axes.text(x, y, SIGNS[sign], ha="center", va="center", fontsize=15)
+    for along, height, sign in ARROWS:
+        axes.text(along, height, SIGNS[sign], ha="center", va="center", fontsize=15)
     axes.set_title("Unseen images take exactly the same path", fontsize=11)
     axes.set(xlim=(-0.55, 2.55), ylim=(-0.6, 1.25))
     axes.axis("off")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -47,25 +47,10 @@ BANNED = {
 }
 
 
-def user_pages() -> list[Path]:
-    """List the pages that users read and somebody writes."""
-    found = {path for pattern in USER_PAGES for path in ROOT.glob(pattern)}
-    return sorted(path for path in found if name_of(path) not in GENERATED)
-
-
-def research_notes() -> list[Path]:
-    """List the pages about measurements."""
-    return sorted(ROOT.glob(RESEARCH_NOTES))
-
-
-def name_of(page: Path) -> str:
-    """Name a page by its path in the repository."""
-    return page.relative_to(ROOT).as_posix()
-
-
-def words(page: Path) -> int:
-    """Count the words of a page, also those of its code and tables; bars, rules and signs are no words."""
-    return sum(any(map(str.isalnum, word)) for word in page.read_text(encoding="utf-8").split())
+def read(*patterns: str) -> dict[str, str]:
+    """Read the pages that somebody writes, by their path in the repository."""
+    paths = {path.relative_to(ROOT).as_posix(): path for pattern in patterns for path in ROOT.glob(pattern)}
+    return {name: paths[name].read_text(encoding="utf-8") for name in sorted(paths) if name not in GENERATED}
 
 
 def prose(text: str) -> Iterator[str]:
@@ -85,37 +70,41 @@ def sentences(text: str) -> Iterator[str]:
         yield from (part for part in re.split(r"(?<=[.!?])[*_)\"]*\s+", paragraph) if part.strip())
 
 
-def long_sentences(page: Path) -> list[str]:
+def long_sentences(text: str) -> list[str]:
     """Name sentences of more than 25 words."""
-    counted = [(len(re.findall(r"\w[\w'.,%/-]*", part)), part) for part in sentences(page.read_text(encoding="utf-8"))]
-    return [f"{name_of(page)}: {count} words: {part}" for count, part in counted if count > LONGEST_SENTENCE]
+    counted = [(len(re.findall(r"\w[\w'.,%/-]*", part)), part) for part in sentences(text)]
+    return [f"{count} words: {part}" for count, part in counted if count > LONGEST_SENTENCE]
 
 
-def banned_words(page: Path) -> list[str]:
-    """Name words that WRITING rules out, with what to write."""
-    text = " ".join(prose(page.read_text(encoding="utf-8")))
-    found = [(match[0], better) for word, better in BANNED.items() for match in re.finditer(rf"\b{word}\b", text, re.I)]
-    return [f"{name_of(page)}: '{word}': write {better}" for word, better in found]
+def banned_words(text: str) -> list[str]:
+    """Name words that are ruled out, with what to write instead."""
+    plain = " ".join(prose(text))
+    found = [
+        (match[0], better) for word, better in BANNED.items() for match in re.finditer(rf"\b{word}\b", plain, re.I)
+    ]
+    return [f"'{word}': write {better}" for word, better in found]
 
 
-def long_pages() -> list[str]:
-    """Name pages beyond their limit."""
-    limits = LIMITS | {name_of(note): RESEARCH_NOTE for note in research_notes()}
-    counted = [(words(page), limits[name_of(page)], page) for page in pages() if name_of(page) in limits]
-    found = [f"{name_of(page)}: {count} words of {limit}" for count, limit, page in counted if count > limit]
-    total = sum(map(words, user_pages()))
+def words(text: str) -> int:
+    """Count the words of a page, also those of its code and tables; bars, rules and signs are no words."""
+    return sum(any(map(str.isalnum, word)) for word in text.split())
+
+
+def long_pages(user: Mapping[str, str], research: Mapping[str, str]) -> list[str]:
+    """Name pages beyond their limit, and say so if all pages for users together are too long."""
+    counts = {name: words(text) for name, text in {**user, **research}.items()}
+    limits = LIMITS | dict.fromkeys(research, RESEARCH_NOTE)
+    found = [f"{name}: {counts[name]} words of {limit}" for name, limit in limits.items() if counts[name] > limit]
+    total = sum(counts[name] for name in user)
     return found + [f"user pages: {total} words of {ALL_USER_PAGES}"] * (total > ALL_USER_PAGES)
-
-
-def pages() -> list[Path]:
-    """List all pages that are checked."""
-    return user_pages() + research_notes()
 
 
 def problems() -> list[str]:
     """Name all that is wrong."""
-    found = [line for page in user_pages() for line in long_sentences(page)]
-    return found + [line for page in pages() for line in banned_words(page)] + long_pages()
+    user, research = read(*USER_PAGES), read(RESEARCH_NOTES)
+    found = [f"{name}: {line}" for name, text in user.items() for line in long_sentences(text)]
+    found += [f"{name}: {line}" for name, text in {**user, **research}.items() for line in banned_words(text)]
+    return found + long_pages(user, research)
 
 
 if __name__ == "__main__":

@@ -31,12 +31,6 @@ so = "is this"
 """
 
 
-@pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(prose, "ROOT", tmp_path)
-    return tmp_path / "page.md"
-
-
 def test_sentences_leave_out_code_tables_and_headings() -> None:
     assert list(prose.sentences(PAGE)) == [
         "Two sentences.",
@@ -46,28 +40,32 @@ def test_sentences_leave_out_code_tables_and_headings() -> None:
     ]
 
 
-def test_a_sentence_of_26_words_is_named(page: Path) -> None:
-    page.write_text(f"{'word ' * 25}end. {'word ' * 24}end.\n")
-    (found,) = prose.long_sentences(page)
-    assert found.startswith("page.md: 26 words: word")
+def test_a_sentence_of_26_words_is_named() -> None:
+    (found,) = prose.long_sentences(f"{'word ' * 25}end. {'word ' * 24}end.\n")
+    assert found.startswith("26 words: word")
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("Images come back from it.", ["page.md: 'come back': write recover"]),
-        ("Numbers on record.", ["page.md: 'on record': write recorded, saved"]),
+        ("Images come back from it.", ["'come back': write recover"]),
+        ("Numbers on record.", ["'on record': write recorded, saved"]),
         ("It is trained with Muon, in place of `by Muon`.", []),
     ],
 )
-def test_banned_words_are_named(page: Path, text: str, found: list[str]) -> None:
-    page.write_text(text)
-    assert prose.banned_words(page) == found
+def test_banned_words_are_named(text: str, found: list[str]) -> None:
+    assert prose.banned_words(text) == found
 
 
-def test_a_page_beyond_its_limit_is_named(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (page.parent / "README.md").write_text("word " * 12_001)
-    assert prose.long_pages() == ["README.md: 12001 words of 700", "user pages: 12001 words of 12000"]
+def test_pages_beyond_their_limits_are_named() -> None:
+    user = dict.fromkeys(prose.LIMITS, "word | --- ") | {"README.md": "word " * 12_001}
+    found = prose.long_pages(user, {"docs/research/a.md": "word " * 1_501})
+    total = 12_001 + len(user) - 1
+    assert found == [
+        "README.md: 12001 words of 700",
+        "docs/research/a.md: 1501 words of 1500",
+        f"user pages: {total} words of 12000",
+    ]
 
 
 def test_the_pages_follow_the_rules() -> None:

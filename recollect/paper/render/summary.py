@@ -37,7 +37,7 @@ def at_the_papers_gamma(cells: Iterable[Cell]) -> list[Cell]:
 
 def _moderate(
     location: str, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]], store: Store
-) -> list[Sequence[str]]:
+) -> list[list[str]]:
     chosen = at_the_papers_gamma(cells)
     fit = chosen[0].fit  # the paper's own network comes first
     rows = []
@@ -49,26 +49,33 @@ def _moderate(
     return rows
 
 
-def _last_mask(scale: Scale, store: Store) -> list[Sequence[str]]:
+def _last_mask(scale: Scale, store: Store) -> list[list[str]]:
     """Compare accurate recovery from U-Nets under the last mask, the one cell of Figure 3 that the paper states."""
-    cells = [cell for cell in accurate.cells(scale) if cell.is_at_last_loss and cell.mask == scale.masks[-1]]
-    nets = [cell for cell in cells if cell.sees_network and cell.fit.kind == "unet" and cell.gamma is None]
-    rows = []
-    for cell in nets:
-        record = store.shown(cell)
-        if cell.method in accurate.PAPER and cell.fit.optimizer == "muon" and record:
-            paper = f"{accurate.PAPER[cell.method]:g}"
-            rows.append(["Figure 3", network_name(cell.fit), cell.method, paper, percent(record.score.accurate)])
-    return rows
+    cells = [cell for cell in accurate.cells(scale) if _is_in_the_text(cell, scale)]
+    shown = [(cell, record, accurate.PAPER[cell.method]) for cell in cells if (record := store.shown(cell))]
+    return [
+        ["Figure 3", network_name(cell.fit), cell.method, f"{paper:g}", percent(record.score.accurate)]
+        for cell, record, paper in shown
+    ]
+
+
+def _is_in_the_text(cell: Cell, scale: Scale) -> bool:
+    stated = cell.method in accurate.PAPER and cell.mask == scale.masks[-1] and cell.is_at_last_loss
+    network = cell.sees_network and (cell.fit.kind, cell.fit.optimizer) == ("unet", "muon")
+    return stated and network and cell.gamma is None
 
 
 def _measured(scale: Scale, store: Store) -> str:
     """Say what the records took, and how many are of an earlier version of a method."""
     planned = {cell.key: cell for experiment in EXPERIMENTS.values() for cell in experiment.cells(scale)}
     missing = [cell for cell in planned.values() if store.is_missing(cell)]
-    records = [record for record in store.records() if "H200" in record.provenance["device"]]
-    minutes = (sum(t["seconds"] for t in store.trainings()) + sum(record.seconds for record in records)) / 60
     done = f"{len(planned) - len(missing)} of {len(planned)} cells are measured"
-    earlier = f"{sum(store.shown(cell) is not None for cell in missing)} others show an earlier version of their method"
-    took = f"Training and recovery took {minutes:.0f} minutes on one H200."
-    return f"{done}; {earlier}. {took}" if missing else f"{done}. {took}"
+    earlier = sum(store.shown(cell) is not None for cell in missing)
+    if missing:
+        done += f"; {earlier} others show an earlier version of their method"
+    return f"{done}. Training and recovery took {_minutes(store):.0f} minutes on one H200."
+
+
+def _minutes(store: Store) -> float:
+    recovery = sum(record.seconds for record in store.records() if "H200" in record.provenance["device"])
+    return (sum(training["seconds"] for training in store.trainings()) + recovery) / 60

@@ -5,13 +5,15 @@ import pytest
 
 from recollect import InputError
 from recollect.paper.render.document import NOTHING, fill_tables, page_tables, update_page
-from recollect.paper.render.summary import summary
-from recollect.paper.scales import FULL
-from recollect.paper.store import Store
 from tests.committed import committed_records
 
 ROOT = Path(__file__).parents[3]
 PAGE = "before\n<!-- table small-a -->\nold\n<!-- end -->\nbetween\n<!-- table full-a -->\n<!-- end -->\n"
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, str]:
+    return page_tables(ROOT / "results" / "paper")
 
 
 def test_tables_go_between_their_markers_and_prose_stays() -> None:
@@ -28,27 +30,18 @@ def test_a_page_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
         update_page(tmp_path / "none.md", {})
 
 
-def test_the_reproduction_page_is_what_the_committed_records_say() -> None:
+def test_the_reproduction_page_is_what_the_committed_records_say(tables: dict[str, str]) -> None:
     page = (ROOT / "docs" / "research" / "reproduction.md").read_text()
-    tables = page_tables(ROOT / "results" / "paper")
     assert set(re.findall(r"<!-- table (\S+) -->", page)) <= set(tables)
     assert fill_tables(page, tables) == page, "run: recollect paper figure all"
 
 
-def test_the_tables_beside_the_records_are_what_these_say() -> None:
-    tables = page_tables(ROOT / "results" / "paper")
+def test_the_tables_beside_the_records_are_what_these_say(tables: dict[str, str]) -> None:
     written = {
         f"{path.parts[-3]}-{path.stem}": path.read_text() for path in (ROOT / "results/paper").glob("*/tables/*")
     }
     assert len(written) > 15
     assert written == {name: text for name, text in tables.items() if text and not name.endswith("summary")}
-
-
-def test_the_summary_sets_the_papers_numbers_beside_ours(tmp_path: Path) -> None:
-    assert summary(FULL, Store(tmp_path)) == ""
-    lines = summary(FULL, Store(ROOT / "results" / "paper" / "full")).splitlines()
-    assert {line.split(" | ")[0] for line in lines[2:-2]} == {"| Table 1", "| Table 2", "| Figure 3"}
-    assert lines[-1].endswith("minutes on one H200.")
 
 
 def test_what_holds_on_the_page_holds_in_the_records() -> None:
