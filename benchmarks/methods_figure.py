@@ -1,4 +1,4 @@
-"""The figure and the table of fills in docs/methods.md: what each method recovers, by what erased pixels hold.
+"""The figure and the table of fills in docs/concepts/methods.md: what each method recovers, by what erased pixels hold.
 
     recollect audit demo/training/loss-1e-08.safetensors --train 'photos?count=40&size=32' \
         --fill zero,constant,noise,images --out fills

@@ -131,7 +131,7 @@ def ahead(psnrs: list[float], others: list[float]) -> str:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", help="held-out images, spelled as in docs/sources.md")
+    parser.add_argument("--images", help="held-out images, spelled as in docs/guide/choose-images.md")
     parser.add_argument("--count", type=int, help="only the first so many")
     parser.add_argument("--prior", help="a folder or a hub name; default: the bundled one")
     parser.add_argument("--methods", nargs="+", default=["ddnm", "biharmonic"], choices=["ddnm", "biharmonic"])

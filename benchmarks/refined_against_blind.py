@@ -1,4 +1,4 @@
-"""Refined beside blind in the records of a suite: the sentences of docs/methods.md.
+"""Refined beside blind in the records of a suite: cells, rates and cost.
 
     python benchmarks/refined_against_blind.py results/paper/full
 

@@ -12,7 +12,10 @@ import torch
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from tests.browsing import browser
 from tests.read_only_repository import ROOT, read_only_repository
+
+__all__ = ["browser"]  # a fixture for the tests of all folders
 
 SHARED = ROOT.parent / "shared" / "data"
 

@@ -32,6 +32,6 @@ def test_names_differ() -> None:
 
 
 def test_the_docs_list_every_limit_with_its_default() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "security.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "guide" / "security.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `RECOLLECT_MAX_")]
     assert rows == [f"| `{limit.variable}` | {limit.default:,} | {limit.summary} |" for limit in LIMITS]

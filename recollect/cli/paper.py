@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recollect.distributed.jobs import Budget, Runner
 
 UNFINISHED = 1  # exit code
-PAGE = Path("docs/reproduction.md")
+PAGE = Path("docs/research/reproduction.md")
 
 app = typer.Typer(
     no_args_is_help=True,

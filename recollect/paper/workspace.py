@@ -71,7 +71,7 @@ class Workspace:
         if not can_open_priors():
             return "it needs diffusers"
         images = cell.fit.images
-        return f"for {images.name} it needs a prior in {self.prior_folder(images)} (docs/priors.md)"
+        return f"for {images.name} it needs a prior in {self.prior_folder(images)} (docs/concepts/generic-baseline.md)"
 
     def has_prior(self, images: ImageSet) -> bool:
         """Return whether a diffusion model for these images can be opened on this machine."""

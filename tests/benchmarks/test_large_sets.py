@@ -32,7 +32,7 @@ def test_images_are_drawn_once(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_the_numbers_on_record() -> None:
-    page = (ROOT / "docs/scale.md").read_text()
+    page = (ROOT / "docs/research/large-sets.md").read_text()
     for line in run("--tables", str(ROOT / "results/large-sets-cpu.json")).splitlines():
         assert line in page
 

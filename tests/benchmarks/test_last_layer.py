@@ -24,9 +24,3 @@ def test_both_ways_are_counted(tmp_path: Path) -> None:
 def test_mistakes_are_told_in_a_sentence() -> None:
     assert "was not written by this benchmark" in refused("--tables", str(ROOT / "results/layer-kernels.json"))
     assert "count" in refused("--images", "photos?count=nine")
-
-
-def test_the_page_shows_the_numbers_on_record() -> None:
-    page = (ROOT / "docs/reproduction.md").read_text()
-    for line in run("--tables", str(ROOT / "results/last-layer.json")).splitlines():
-        assert line in page

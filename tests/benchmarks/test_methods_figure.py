@@ -33,4 +33,4 @@ def test_the_page_shows_what_the_committed_records_say() -> None:
     records = read_records_of(ROOT / "results" / "fills.jsonl")
     assert len(records) == 120  # six masks, four fills, five methods
     assert all(len(record.mse) == 40 for record in records)
-    assert methods_figure.table(records) in (ROOT / "docs" / "methods.md").read_text()
+    assert methods_figure.table(records) in (ROOT / "docs" / "concepts" / "methods.md").read_text()

@@ -27,7 +27,7 @@ def test_the_record_keeps_what_the_page_says() -> None:
     results = json.loads(RECORD.read_text())
     assert results["overhead"] < 0.03
     assert abs(results["onset"] - results["onset_of_full_audits"]) <= results["every"]
-    page = (ROOT / "docs/training.md").read_text()
+    page = (ROOT / "docs/research/monitor.md").read_text()
     for line in run("--tables", str(RECORD)).splitlines():
         assert line in page
 

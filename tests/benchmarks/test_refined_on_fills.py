@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from recollect import load
-from tests.benchmarks.running import ROOT, benchmark, refused, run
+from tests.benchmarks.running import benchmark, refused, run
 
 cases, tables = benchmark("refined_cases"), benchmark("refined_tables")
 
@@ -74,9 +74,3 @@ def test_the_chosen_gamma_is_compared_with_the_best() -> None:
     grid = [{"gamma": 0.1, "accurate": 0.5}, {"gamma": 1.0, "accurate": 0.75}]
     printed = tables.gammas({"a": {"chosen": 0.1, "grid": grid}, "b": {"chosen": 1.0, "grid": grid}})
     assert printed.endswith("behind the best gamma: 12.5 points on average, 25.0 at worst")
-
-
-def test_the_page_shows_the_numbers_of_the_record() -> None:
-    page = (ROOT / "docs/methods.md").read_text().lower()
-    _networks, *parts = tables.tables(json.loads((ROOT / "results/refined-on-fills.json").read_text())).split("\n\n")
-    assert all(part.lower() in page for part in parts)

@@ -18,7 +18,6 @@ from tests.auditing.making import pictures
 from tests.cli.running import here
 
 ROOT = Path(__file__).parents[2]
-RUN = ("tutorial", "own-model", "signals-and-rows", "adding-a-degradation", "adding-a-method", "paper")
 WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
@@ -42,7 +41,7 @@ def somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_tutorial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = run("tutorial")
+    names = run("guide/quickstart")
     score, result = names["score"], names["result"]
     assert score.accurate.value > 0.5  # type: ignore[attr-defined]
     assert result.rate("control", "any mask", "blind").count == 0  # type: ignore[attr-defined]
@@ -50,49 +49,53 @@ def test_the_tutorial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (tmp_path / "audit" / "report.html").exists()
     printed = capsys.readouterr().out
     assert "50.0% erased" in printed
-    assert "control: 0.0%" in printed
+    assert "control: 0.0% [0.0%, 16.1%]" in printed
 
 
 def test_auditing_your_own_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("diffusers")
-    run("own-model")
+    run("guide/audit-your-model")
     printed = capsys.readouterr().out
     assert "say which is the image with output='sample'" in printed
-    assert "This model reproduces 0 of 8 training images" in printed
+    assert "True\nThis model reproduces 0 of 8 training images" in printed
     assert "far from a fit" in printed
+    page = (ROOT / "docs" / "guide" / "audit-your-model.md").read_text()
+    refusal, headline = printed.splitlines()[0], printed.splitlines()[2]
+    assert refusal in page
+    assert headline in page
     assert (tmp_path / "audit" / "audit.json").exists()
 
 
 def test_signals_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    run("signals-and-rows")
+    run("guide/signals-and-rows")
     assert "This model reproduces 12 of 12 training rows" in capsys.readouterr().out
 
 
 def test_adding_a_degradation(capsys: pytest.CaptureFixture[str]) -> None:
-    names = run("adding-a-degradation")
+    names = run("contributing/adding-a-degradation")
     assert "This model reproduces 5 of 6 training images" in capsys.readouterr().out
     assert names["result"].masks == ["dimmed"]  # type: ignore[attr-defined]
 
 
 def test_adding_a_method() -> None:
-    assert run("adding-a-method")["result"].methods == ["iterate", "averaged"]  # type: ignore[attr-defined]
+    assert run("contributing/adding-a-method")["result"].methods == ["iterate", "averaged"]  # type: ignore[attr-defined]
 
 
 def test_the_paper_explained() -> None:
-    run("paper")  # it asserts what it says
+    run("concepts/how-it-works")  # it asserts what it says
 
 
 def test_canaries(capsys: pytest.CaptureFixture[str]) -> None:
-    run("canaries")
-    page = " ".join((ROOT / "docs" / "canaries.md").read_text().split())
+    run("guide/canaries")
+    page = " ".join((ROOT / "docs" / "guide" / "canaries.md").read_text().split())
     assert capsys.readouterr().out.strip() in page
 
 
 def test_use_in_ci(tmp_path: Path) -> None:
-    test = run("ci")["test_the_model_does_not_give_its_training_images_away"]
+    test = run("guide/ci")["test_the_model_does_not_give_its_training_images_away"]
     with pytest.raises(NotPassed) as caught:
         test()  # type: ignore[operator]
-    page = (ROOT / "docs" / "ci.md").read_text()
+    page = (ROOT / "docs" / "guide" / "ci.md").read_text()
     assert f"E   recollect.auditing.assertion.NotPassed: {caught.value.audit.verdict}\n" in page
     assert (tmp_path / "audit" / "report.html").exists()
     needed = re.findall(r"^\| (\d+)% \| (\d+) \|$", page, re.M)
@@ -102,7 +105,7 @@ def test_use_in_ci(tmp_path: Path) -> None:
 
 def test_the_workflow_of_the_page_fails_a_model_that_memorized(tmp_path: Path) -> None:
     """The command of its audit step runs as it stands, in a folder like the one that it was written for."""
-    (text,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "ci.md").read_text(), re.S | re.M)
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "guide" / "ci.md").read_text(), re.S | re.M)
     steps = {step.get("name"): step for step in yaml.safe_load(text)["jobs"]["audit"]["steps"]}
     write_model_and_images(tmp_path)
     program, *arguments = shlex.split(steps["Audit"]["run"])

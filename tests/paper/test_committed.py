@@ -70,7 +70,7 @@ def test_a_committed_training_and_its_cells_measured_again(
     name: str, methods: tuple[str, ...], masks: tuple[str, ...], allowed: int, tmp_path: Path
 ) -> None:
     """Weights differ between machines in their last bits, and so does an image or two; under the other two masks the
-    U-Net's next training may hold half of the images or all (docs/reproduction.md)."""
+    U-Net's next training may hold half of the images or all (docs/research/reproduction.md)."""
     committed = Store(PAPER / "small")
     cells = [
         cell

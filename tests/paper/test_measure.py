@@ -69,7 +69,10 @@ def test_the_generic_method_needs_no_weights(tmp_path: Path) -> None:
 def test_a_prior_among_the_data_sets_is_used_if_it_exists(tmp_path: Path) -> None:
     log: list[str] = []
     assert run([with_prior("own")], SMALL, make_workspace(tmp_path), log=log.append)
-    assert log[0] == f"ddnm is left out: for made4 it needs a prior in {tmp_path / 'own'} (docs/priors.md)."
+    assert (
+        log[0]
+        == f"ddnm is left out: for made4 it needs a prior in {tmp_path / 'own'} (docs/concepts/generic-baseline.md)."
+    )
     assert log[-1].endswith("0 of 2 cells recorded, 2 missing.")
     save_prior(tmp_path / "own")
     assert run([with_prior("own")], SMALL, make_workspace(tmp_path), log=log.append)

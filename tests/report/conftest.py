@@ -1,8 +1,7 @@
-"""A real browser without a window, and a report to open in it."""
+"""A report to open in a real browser."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,10 @@ from typing import Any
 import pytest
 
 from recollect.report import write_report
+from tests.browsing import PATIENCE
 from tests.report.making import AuditFiles, planted_audit
 
 VIEWPORT = {"width": 1280, "height": 800}
-PATIENCE = 300_000  # milliseconds: a page that is slow on a busy machine is no fault
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
@@ -32,18 +24,6 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> AuditFiles:
 @pytest.fixture(scope="session")
 def report(planted: AuditFiles, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(planted.write(tmp_path_factory.mktemp("audit")))
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("there is no Chromium on this machine")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=FLAGS, timeout=PATIENCE)
-        yield browser
-        browser.close()
 
 
 def new_page(browser: Any, **options: Any) -> Any:

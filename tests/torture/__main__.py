@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("torture"), help="folder of failures and the summary")
     parser.add_argument("--repeat", metavar="SCENARIO:SEED", help="repeat one trial")
     parser.add_argument("--sample", action="store_true", help="try the few that make test tries")
-    parser.add_argument("--record", action="store_true", help="write results/torture.json and docs/security.md")
+    parser.add_argument("--record", action="store_true", help="write results/torture.json and results/torture.md")
     parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS), default=list(SCENARIOS))
     options = parser.parse_args()
     out = options.out.absolute()

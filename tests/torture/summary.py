@@ -1,4 +1,4 @@
-"""Sum up a run: figures as JSON, a table for the terminal and one for the page on security."""
+"""Sum up a run: figures as JSON, a table for the terminal and one for the page beside the record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.torture.children import ROOT
 from tests.torture.outcome import Outcome
 
 RECORD = ROOT / "results" / "torture.json"
-PAGE = ROOT / "docs" / "security.md"
+PAGE = ROOT / "results" / "torture.md"
 BEGIN, END = "<!-- figures of make torture -->", "<!-- end of figures -->"
 
 
@@ -69,7 +69,7 @@ def _line(name: str, figures: Mapping[str, Any]) -> str:
 
 
 def page_table(summary: Mapping[str, Any]) -> str:
-    """The figures for the page on security."""
+    """The figures for the page beside the record."""
     parts = summary["scenarios"]
     lines = [
         f"{summary['seconds'] / 60:.0f} minutes with seed {summary['seed']} on {summary['machine']}:",

@@ -10,11 +10,11 @@ from recollect.paper.scales import Scale
 # Approximate recovery, percent, on the paper's three masks.
 PAPER = {"iterate": (7.64, 0.78, 1.92), "blind": (54.2, 45.2, 56.9), "known": (80.6, 75.9, 84.2)}
 
-GAMMA = 1.0  # beside the paper's 0.1: with many images it recovers more (docs/training.md)
+GAMMA = 1.0  # beside the paper's 0.1: with many images it recovers more (docs/research/reproduction.md)
 
 
 def cells(scale: Scale) -> list[Cell]:
-    fits = [scale.moderate("fc20", "lrelu", "muon")]  # Adam stalls: docs/training.md, many images
+    fits = [scale.moderate("fc20", "lrelu", "muon")]  # Adam stalls: benchmarks/moderate_overfitting.py
     own = (*WITH_NETWORK, *generic_methods(fits[0]))
     return cells_of(scale, fits, own) + cells_of(scale, fits, CHECKED, gamma=GAMMA)
 

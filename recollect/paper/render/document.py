@@ -12,6 +12,7 @@ from recollect.errors import InputError
 from recollect.paper import RESULTS, WORK
 from recollect.paper.experiments import EXPERIMENTS
 from recollect.paper.render.figures import table_of
+from recollect.paper.render.summary import summary
 from recollect.paper.scales import FULL, SMALL
 from recollect.paper.store import Store
 from recollect.paper.workspace import Workspace
@@ -28,6 +29,7 @@ def page_tables(results: Path = RESULTS) -> dict[str, str]:
         workspace = Workspace(Store(results / scale.name), WORK / scale.name, None, torch.device("cpu"))
         for name, experiment in EXPERIMENTS.items():
             tables[f"{scale.name}-{name}"] = table_of(experiment, scale, workspace)
+        tables[f"{scale.name}-summary"] = summary(scale, workspace.store)
     return tables
 
 

@@ -1,0 +1,73 @@
+"""Write the page about the command line from the commands themselves.
+
+python docs/cli_reference.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from recollect.cli.app import EPILOG, app
+from recollect.cli.listings import LISTINGS
+
+PAGE = Path(__file__).parent / "reference" / "cli.md"
+HEAD = """\
+# Command line
+
+This page lists every command with its options. `recollect COMMAND --help` prints the same in a terminal.
+"""
+HIDDEN = ("help", "install_completion", "show_completion")
+PAGES = {  # where the lists are explained that the help contains
+    "{methods}": "[methods](../concepts/methods.md)",
+    "{degradations}": "[masks](glossary.md#masks)",
+    "{model_formats}": "[models](models.md)",
+    "{networks}": "[training](../concepts/training.md)",
+    "{sources}": "[source addresses](../guide/choose-images.md#source-addresses)",
+}
+
+
+def page() -> str:
+    """Write the page."""
+    import typer
+
+    root = typer.main.get_command(app)
+    parts = [HEAD, *command_parts("recollect", root), "## Exit codes\n", EPILOG.partition("\n\n")[2]]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
+
+
+def command_parts(name: str, command: Any) -> Iterator[str]:
+    """Yield the section of a command, and those of its subcommands."""
+    yield f"## {name}\n"
+    yield plain(command.help or "") + "\n"
+    if rows := [row(parameter) for parameter in command.params if parameter.name not in HIDDEN]:
+        yield "| option | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    for child, subcommand in getattr(command, "commands", {}).items():
+        yield from command_parts(f"{name} {child}", subcommand)
+
+
+def row(parameter: Any) -> str:
+    """Write the row of an option or an argument."""
+    names = [*parameter.opts, *parameter.secondary_opts] if parameter.param_type_name == "option" else []
+    metavar = parameter.metavar or ""
+    shown = (
+        ", ".join(f"`{name} {metavar}`".replace(" `", "`") for name in names)
+        or f"`{metavar or parameter.name.upper()}`"
+    )
+    default = "" if parameter.default in (None, False, True, "", ()) else f"`{parameter.default}`"
+    default = "required" if parameter.required else default
+    cells = [cell.replace("|", "\\|") for cell in (shown, default, plain(parameter.help or ""))]
+    return f"| {' | '.join(cells)} |"
+
+
+def plain(text: str) -> str:
+    """Join the lines of a help text; a list leads to the page that explains it."""
+    for name in LISTINGS:
+        text = text.replace(name, f"See {PAGES[name]}." if name in PAGES else LISTINGS[name]())
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

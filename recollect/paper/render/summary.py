@@ -1,0 +1,81 @@
+"""The paper's own numbers beside ours, and what is measured: the first table of the page about the reproduction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from recollect.paper.cells import Cell
+from recollect.paper.experiments import EXPERIMENTS, accurate, moderate_fc, moderate_unet
+from recollect.paper.render.tables import markdown, network_name, percent
+from recollect.paper.scales import Scale
+from recollect.paper.store import Store
+
+HEAD = ["experiment", "network", "method", "paper", "here"]
+ATTACKS = ("iterate", "blind", "refined", "known")
+
+
+def summary(scale: Scale, store: Store) -> str:
+    """Make the table of all rates that the paper states as numbers, and a sentence on what is measured."""
+    rows = [*_moderate("Table 1", moderate_fc.cells(scale), moderate_fc.PAPER, store)]
+    rows += _moderate("Table 2", moderate_unet.cells(scale), moderate_unet.PAPER, store)
+    rows += _last_mask(scale, store)
+    if not rows:
+        return ""
+    return f"{markdown(HEAD, rows)}\n{_measured(scale, store)}\n"
+
+
+def shares(cells: Iterable[Cell], store: Store, method: str) -> list[str]:
+    """Read the approximate rates of one method in percent, by mask, at the paper's gamma, on training images."""
+    records = [store.shown(cell) for cell in cells if cell.method == method]
+    return [percent(record.score.approximate) for record in records if record]
+
+
+def at_the_papers_gamma(cells: Iterable[Cell]) -> list[Cell]:
+    """Choose the cells of training images whose gamma is the paper's."""
+    return [cell for cell in cells if cell.set == "train" and cell.gamma is None]
+
+
+def _moderate(
+    location: str, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]], store: Store
+) -> list[list[str]]:
+    chosen = at_the_papers_gamma(cells)
+    fit = chosen[0].fit  # the paper's own network comes first
+    rows = []
+    for method in ATTACKS:
+        here = shares([cell for cell in chosen if cell.fit == fit], store, method)
+        if here:
+            there = ", ".join(f"{value:g}" for value in paper.get(method, ())) or "not in it"
+            rows.append([location, network_name(fit), method, there, ", ".join(here)])
+    return rows
+
+
+def _last_mask(scale: Scale, store: Store) -> list[list[str]]:
+    """Compare accurate recovery from U-Nets under the last mask, the one cell of Figure 3 that the paper states."""
+    cells = [cell for cell in accurate.cells(scale) if _is_in_the_text(cell, scale)]
+    shown = [(cell, record, accurate.PAPER[cell.method]) for cell in cells if (record := store.shown(cell))]
+    return [
+        ["Figure 3", network_name(cell.fit), cell.method, f"{paper:g}", percent(record.score.accurate)]
+        for cell, record, paper in shown
+    ]
+
+
+def _is_in_the_text(cell: Cell, scale: Scale) -> bool:
+    stated = cell.method in accurate.PAPER and cell.mask == scale.masks[-1] and cell.is_at_last_loss
+    network = cell.sees_network and (cell.fit.kind, cell.fit.optimizer) == ("unet", "muon")
+    return stated and network and cell.gamma is None
+
+
+def _measured(scale: Scale, store: Store) -> str:
+    """Say what the records took, and how many are of an earlier version of a method."""
+    planned = {cell.key: cell for experiment in EXPERIMENTS.values() for cell in experiment.cells(scale)}
+    missing = [cell for cell in planned.values() if store.is_missing(cell)]
+    done = f"{len(planned) - len(missing)} of {len(planned)} cells are measured"
+    earlier = sum(store.shown(cell) is not None for cell in missing)
+    if missing:
+        done += f"; {earlier} others show an earlier version of their method"
+    return f"{done}. Training and recovery took {_minutes(store):.0f} minutes on one H200."
+
+
+def _minutes(store: Store) -> float:
+    recovery = sum(record.seconds for record in store.records() if "H200" in record.provenance["device"])
+    return (sum(training["seconds"] for training in store.trainings()) + recovery) / 60
