@@ -134,9 +134,13 @@ def run(options: argparse.Namespace) -> None:
     device = choose_device(options.device)
     if options.speed:
         time_steps(scale, device, options.out / "speed.json")
-        return
-    if options.images is None:
+    elif options.images is None:
         raise InputError("--images FOLDER is needed, unless steps alone are timed (--speed).")
+    else:
+        run_parts(options, scale, device)
+
+
+def run_parts(options: argparse.Namespace, scale: Scale, device: torch.device) -> None:
     paths = {name: options.out / f"diffusion-{name}.json" for name in chosen_parts(options.only, scale)}
     check_writable(*paths.values())
     missing = {name: scale.parts[name] for name, path in paths.items() if not is_complete(path)}

@@ -133,6 +133,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         methods=methods(options),
     )  # fmt: skip
     seconds = time.monotonic() - began
+    assert result.finding.control is not None
     return {
         "images": options.measure, "seconds": round(seconds, 1), "peak_bytes": peak_memory(), "bytes_before": before,
         "attack_seconds": sum(record.seconds for record in result.records), "headline": result.headline,

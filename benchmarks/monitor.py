@@ -69,7 +69,7 @@ def watched(options: argparse.Namespace) -> dict[str, Any]:
     network = FullyConnected(images.shape, layers=options.layers, width=options.width, seed=0)
     kept, seconds = train(network, images, monitor, options.every * options.checkpoints)
     onset = monitor.onset
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"epoch": epoch, "monitor": vars(seen.train), "begun": seen.begun, "audit": shown}
         for (epoch, one), seen in zip(kept.items(), monitor.history, strict=True)
         for shown in [full_audit(one, images, control, monitor, options.masks)]
@@ -117,7 +117,7 @@ def full_audit(
 
 
 def tables(results: dict[str, Any]) -> str:
-    rows = [
+    rows: list[dict[str, Any]] = [
         [
             str(row["epoch"]),
             *(f"{rate['count']} of {rate['total']}" for rate in (row["monitor"], row["audit"]["train"])),

@@ -36,17 +36,22 @@ def main(arguments: list[str] | None = None) -> None:
 
 def sets_of(scale: Scale, wanted: Iterable[str] | None, largest: int) -> dict[str, ImageSet]:
     """Return the sets of all experiments by the names of their arrays; sets that are parts of one share it."""
+    sets = _largest_sets(scale)
+    if wanted is None:
+        return {name: images for name, images in sets.items() if images.count <= largest}
+    if unknown := [name for name in wanted if name not in sets]:
+        raise InputError(f"There is no set {unknown[0]}; choose from {', '.join(sets)}.")
+    return {name: sets[name] for name in wanted}
+
+
+def _largest_sets(scale: Scale) -> dict[str, ImageSet]:
     sets: dict[str, ImageSet] = {}
     for experiment in EXPERIMENTS.values():
         for fit in experiment.fits(scale):
             name = fit.images.first_of or fit.images.name
             if name not in sets or fit.images.count > sets[name].count:
                 sets[name] = fit.images
-    if wanted is None:
-        return {name: images for name, images in sets.items() if images.count <= largest}
-    if unknown := [name for name in wanted if name not in sets]:
-        raise InputError(f"There is no set {unknown[0]}; choose from {', '.join(sets)}.")
-    return {name: sets[name] for name in wanted}
+    return sets
 
 
 def pack(images: Images, path: Path) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-PIECE_BYTES = 192 * 2**20  # of a piece as float32: 16,384 images of 32x32x3. A method holds some ten times as much.
+from recollect.limits import MIB, Limit
+
+# 16,384 images of 32x32x3. A method holds some ten times as much.
+PIECE_BYTES = Limit("PIECE_BYTES", 192 * MIB, "bytes of the images, as float32, that are worked on at a time")
 
 
 def piece_length(shape: Sequence[int]) -> int:
     """Return how many images of a shape make a piece."""
-    return max(1, PIECE_BYTES // (4 * math.prod(shape)))
+    return max(1, PIECE_BYTES.value // (4 * math.prod(shape)))
 
 
 def pieces(count: int, shape: Sequence[int]) -> Iterator[slice]:

@@ -3,7 +3,7 @@ from recollect.pieces import PIECE_BYTES, piece_length, pieces
 
 def test_a_piece_has_a_bounded_size() -> None:
     assert piece_length((3, 32, 32)) == 16384
-    assert 4 * 3 * 64 * 64 * piece_length((3, 64, 64)) <= PIECE_BYTES
+    assert 4 * 3 * 64 * 64 * piece_length((3, 64, 64)) <= PIECE_BYTES.value
 
 
 def test_an_image_larger_than_a_piece_is_a_piece_of_its_own() -> None:

@@ -19,6 +19,15 @@ TESTED_ELSEWHERE = {  # modules whose behaviour shows only in that of others
     "models/safety/torchscript_archive.py": "models/safety/test_torchscript_attacks.py",
     "models/safety/torchscript_grammar.py": "models/safety/test_torchscript_attacks.py",
     "models/safety/torchscript_values.py": "models/safety/test_torchscript_attacks.py",
+    "paper/experiments/deep.py": "paper/experiments/test_beyond_the_paper.py",
+    "paper/experiments/defences.py": "paper/experiments/test_beyond_the_paper.py",
+    "paper/experiments/larger_samples.py": "paper/experiments/test_beyond_the_paper.py",
+    "paper/experiments/more_unseen.py": "paper/experiments/test_beyond_the_paper.py",
+    "paper/experiments/plain_recipe.py": "paper/experiments/test_beyond_the_paper.py",
+    "paper/experiments/scaling.py": "paper/experiments/test_beyond_the_paper.py",
+    "paper/experiments/skip_connections.py": "paper/experiments/test_beyond_the_paper.py",
+    "paper/experiments/untuned_masks.py": "paper/experiments/test_beyond_the_paper.py",
+    "paper/new_masks.py": "paper/experiments/test_beyond_the_paper.py",
     "version.py": "docs/test_pages.py",
 }
 MOST_PATCHES = 20

@@ -67,5 +67,5 @@ result.picture("dust")
 # damaged one. The network gives its training images away even then.
 #
 # The folder `audit` now holds `report.html` with every image, mask and method. `recollect demo` runs a larger version
-# of this notebook. [Read a report](../report.md) explains the page, and [what the number means](../limits.md) its
+# of this notebook. [Read a report](../guide/read-the-report.md) explains the page, and [what the number means](../guide/what-the-number-means.md) its
 # limits.

@@ -100,5 +100,5 @@ result
 # more weights than it needs for 24 images, and its divergence term is weak. It learnt the images by heart.
 #
 # A VAE is no protection by itself. More images, a smaller network or a stronger divergence term reduce what it stores.
-# Run the audit again after such a change: both rates stand in one report. [Audit your own model](../own-model.md)
+# Run the audit again after such a change: both rates stand in one report. [Audit your own model](../guide/audit-your-model.md)
 # explains all options of `open_model`.

@@ -69,4 +69,4 @@ result
 # lost. Convolutions and a narrow latent do not protect training images.
 #
 # The error of the recovered images is about as large as the training error. A longer training makes both smaller, as
-# [the paper's experiments](../reproduction.md) show with larger U-Nets.
+# [the paper's experiments](../research/reproduction.md) show with larger U-Nets.

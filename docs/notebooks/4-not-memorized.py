@@ -74,6 +74,6 @@ result
 # %% [markdown]
 # - **How many images were tried?** With 0 of 40, a few percent of all training images may still be recoverable. The
 #   verdict above states the upper bound. The model passes a limit of 10%, and would not pass one of 1%.
-#   [Use in CI](../ci.md) says how many images a limit needs.
+#   [Use in CI](../guide/ci.md) says how many images a limit needs.
 #
-# Even then the result is about these attacks: [what the number means](../limits.md).
+# Even then the result is about these attacks: [what the number means](../guide/what-the-number-means.md).

@@ -72,5 +72,5 @@ plt.show()
 # and no unseen image is. With the lower half erased, fewer are recovered. Always read a rate with its mask.
 #
 # The two lines of the chart lie far apart. This means that an outsider can also tell which images were in the training
-# set. Models trained on many images for few steps keep the lines together. [Diffusion models](../diffusion.md)
+# set. Models trained on many images for few steps keep the lines together. [Diffusion models](../concepts/diffusion.md)
 # describes audits of larger models.

@@ -117,4 +117,4 @@ for name, table in (("training row", rows), ("unseen row", unseen)):
 # guess is. The rest is memory.
 #
 # Whoever has this model and knows the harmless columns of a customer can read the private ones from it.
-# [Signals and rows](../signals-and-rows.md) says how to audit a model of your own table.
+# [Signals and rows](../guide/signals-and-rows.md) says how to audit a model of your own table.

@@ -13,14 +13,16 @@ from recollect.scoring import mse
 CANDIDATES = 4  # training images of a large set that are compared with an estimate by their pixels
 
 
-def find_nearest(estimates: Tensor, training: Images, device: torch.device | str = "cpu") -> Nearest:
+def find_nearest(
+    estimates: Tensor, training: Images, device: torch.device | str = "cpu", all_compared: int = ALL_COMPARED
+) -> Nearest:
     """Find the training image nearest to each estimate, and its error.
 
-    A set of up to 4,096 images is compared by its pixels. In a larger one, averages over a grid choose four images of
-    the set, and the nearest of these by pixels is taken: whatever lies within a threshold has near averages too.
+    A set of up to `all_compared` images is compared by its pixels. In a larger one, averages over a grid choose
+    four images of the set, and the nearest of these by pixels is taken: whatever lies within a threshold has near averages too.
     """
     finite = torch.isfinite(estimates).flatten(1).all(1).cpu()
-    if len(training) > ALL_COMPARED:
+    if len(training) > all_compared:
         index, errors = _nearest_of_many(estimates, training, device)
     else:
         index = nearest_candidates(estimates, training, device=device)[:, 0]

@@ -70,7 +70,7 @@ def _at(
             _errors(blind, f, images[rows], truth.of_images(rows), seed, chunk)
             for rows in pieces(len(images), images.shape)
         ]
-        recovered[name] = Score(torch.cat(parts)).approximate.value
+        recovered[name] = Score(torch.cat(parts).numpy()).approximate.value
     errors = {
         "fixed-point": {name: _fixed_point_errors(f, images) for name, images in sets.items()},
         "loss": {name: denoising_loss(denoiser, images, sigma, seed=seed) for name, images in sets.items()},

@@ -13,6 +13,7 @@ import torch
 
 from recollect.records import provenance
 
+PACKAGE = Path(__file__).parents[1]
 COMMIT = "RECOLLECT_COMMIT"  # the environment variable that names the commit where there is no repository
 
 
@@ -22,11 +23,10 @@ def origin(device: torch.device | str, **more: Any) -> dict[str, Any]:
 
 
 @cache
-def commit() -> str | None:
+def commit(folder: Path = PACKAGE) -> str | None:
     """Name the commit of the package; None outside of a repository. A changed package is marked with a plus."""
     if given := os.environ.get(COMMIT):
         return given
-    folder = Path(__file__).parents[1]
     head = _git(folder, "rev-parse", "--short=12", "HEAD")
     if head is None:
         return None

@@ -32,10 +32,16 @@ def _minutes(experiments: Iterable[Experiment], scale: Scale, store: Store, *, f
     for experiment in experiments:
         fits |= dict.fromkeys(experiment.fits(scale))
         cells |= {cell.key: cell for cell in experiment.cells(scale)}
-    trainings = [fit for fit in fits if not first_seed_alone or fit == fit.first]
-    measured = [cell for cell in cells.values() if not first_seed_alone or cell.fit == cell.fit.first]
-    seconds = sum(facts["seconds"] for fit in trainings if (facts := store.training(fit)))
-    return (seconds + sum(record.seconds for cell in measured if (record := store.find_or_best(cell)))) / 60
+    trainings, measured = list(fits), list(cells.values())
+    if first_seed_alone:
+        trainings = [fit for fit in trainings if fit == fit.first]
+        measured = [cell for cell in measured if cell.fit == cell.fit.first]
+    return _seconds(trainings, measured, store) / 60
+
+
+def _seconds(trainings: Iterable[Fit], measured: Iterable[Cell], store: Store) -> float:
+    trained = sum(facts["seconds"] for fit in trainings if (facts := store.training(fit)))
+    return float(trained + sum(record.seconds for cell in measured if (record := store.find_or_best(cell))))
 
 
 def _recorded(experiment: Experiment, scale: Scale, workspace: Workspace) -> Iterator[str]:

@@ -43,15 +43,21 @@ def run(
         pictures, facts = _small_jobs(experiments, scale, workspace, only)
         shown = [job.fit for job in pictures if job.fit]
         on_workers = replace(workspace, device=worker_device or workspace.device)
-        jobs = []
-        asked_for = [fit for fit in work if computable[fit] or not work[fit]]
-        for fit in dict.fromkeys([*asked_for, *shown]):
-            jobs.append(MeasureCells(on_workers, fit, computable.get(fit, []), fit in shown, masks_together))
+        asked_for = _asked_for(work, computable)
+        jobs = [
+            MeasureCells(on_workers, fit, computable.get(fit, []), fit in shown, masks_together)
+            for fit in dict.fromkeys([*asked_for, *shown])
+        ]
         all_measured = runner(jobs, budget, log)
         all_computed = in_this_process([*pictures, *facts], budget, log)  # also if a cell failed
         workspace.store.pack()
         log(f"{budget.spent:.0f} s; {progress(workspace, work)}{seconds_recorded(workspace, work)}")
         return all_measured and all_computed and not _count_missing(workspace, computable)
+
+
+def _asked_for(work: Work, computable: Work) -> list[Fit]:
+    """Return the trainings with a cell that can be computed, or with none at all."""
+    return [fit for fit in work if computable[fit] or not work[fit]]
 
 
 def _remove_pictures(experiments: Sequence[Experiment], scale: Scale, workspace: Workspace, fit: Fit) -> None:
@@ -129,8 +135,7 @@ def progress(workspace: Workspace, work: Work) -> str:
     cells = [cell for group in work.values() for cell in group]
     recorded = sum(workspace.store.find_or_best(cell) is not None for cell in cells)
     missing = _count_missing(workspace, work)
-    needing = [fit for fit, own in work.items() if not own or any(cell.sees_network for cell in own)]
-    untrained = [fit.name for fit in needing if not workspace.store.has_finished(fit)]
+    untrained = [fit.name for fit in _needing_a_network(work) if not workspace.store.has_finished(fit)]
     parts = [f"{recorded} of {len(cells)} cells recorded"]
     if missing:
         parts.append(f"{missing} missing")
@@ -139,6 +144,11 @@ def progress(workspace: Workspace, work: Work) -> str:
     if untrained:
         parts.append(f"still to train: {', '.join(untrained)}")
     return ", ".join(parts) + "."
+
+
+def _needing_a_network(work: Work) -> list[Fit]:
+    """Return the trainings that are asked for themselves, or for a method that sees their network."""
+    return [fit for fit, own in work.items() if not own or any(cell.sees_network for cell in own)]
 
 
 def seconds_recorded(workspace: Workspace, work: Work) -> str:

@@ -48,9 +48,8 @@ def _drawn(groups: Mapping[str, list[np.ndarray]]) -> Image:
     row = max(INCHES * height / width, LOWEST)
     size = (INCHES * sum(columns) + 0.3, row * len(ROWS) + 0.3)
     figure = Figure(figsize=size, layout="constrained", facecolor=PAPER)
-    for part, (title, rows) in zip(
-        np.atleast_1d(figure.subfigures(1, len(groups), width_ratios=columns)), groups.items(), strict=True
-    ):
+    parts = figure.subfigures(1, len(groups), width_ratios=columns, squeeze=False)[0]
+    for part, (title, rows) in zip(parts, groups.items(), strict=True):
         part.suptitle(title, fontsize=10)
         grid = part.subplots(len(ROWS), len(rows[0]), squeeze=False)
         for axes, picture in zip(grid.flat, np.concatenate(rows), strict=True):

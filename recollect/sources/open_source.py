@@ -13,6 +13,7 @@ import numpy as np
 
 from recollect.errors import InputError
 from recollect.image_files import check_set, quiet
+from recollect.limits import MIB, Limit
 from recollect.names import printable
 from recollect.sources.address import Address, parse
 from recollect.sources.base import SOURCES, Catalogue, Progress
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from recollect.images import Images
 
-IN_MEMORY_BYTES = 512 * 2**20  # of a set; a larger one stays on disk
+IN_MEMORY_BYTES = Limit("IN_MEMORY_BYTES", 512 * MIB, "bytes of a set in memory; a larger one stays on disk")
 FEWEST_ON_DISK = 64  # images
 
 
@@ -116,7 +117,7 @@ class SourceReader:
 
         address = parse(self.address, SOURCES)
         if self.catalogue is None:
-            self.catalogue = _open_again(self.address)
+            self.catalogue = open_again(self.address)
         values = self.catalogue.read(positions, progress)
         with _named(printable(self.address)):
             return tensor_of(Conversion.of(address).all(values))
@@ -126,7 +127,7 @@ class SourceReader:
 
 
 @lru_cache(maxsize=4)
-def _open_again(text: str) -> Catalogue:
+def open_again(text: str) -> Catalogue:
     try:
         return open_catalogue(parse(text, SOURCES))
     except InputError as error:
@@ -146,7 +147,7 @@ def _stays_on_disk(reader: SourceReader, positions: np.ndarray, name: str) -> bo
     except InputError:
         return False  # a reading of all files says how many are bad
     size = first.numel() * first.element_size() * len(positions)
-    if size <= IN_MEMORY_BYTES:
+    if size <= IN_MEMORY_BYTES.value:
         return False
     if catalogue.may_grow:
         check_set((len(positions), *first.shape[1:]), name)

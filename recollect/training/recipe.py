@@ -107,12 +107,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         self._check_optimizer()
-        if not 0 <= self.input_noise < math.inf or self.shift < 0:
-            raise InputError(f"Noise and shift are zero or more, got {self.input_noise} and {self.shift}.")
-        if self.clip is not None and not 0 < self.clip < math.inf:
-            raise InputError(f"Gradients are clipped to a norm above 0, got {self.clip}.")
-        if not 0 <= self.noise_multiplier < math.inf or (self.noise_multiplier and self.clip is None):
-            raise InputError(f"A noise multiplier is zero or more and needs a clip, got {self.noise_multiplier}.")
+        self._check_noise()
         if self.anneal_shape not in get_args(Shape):
             raise InputError(f"The rate is annealed along a cosine or linear curve, got {self.anneal_shape!r}.")
         if not 0 < self.anneal_power < math.inf:
@@ -121,6 +116,14 @@ class Recipe:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{rule}, got {value}.")
+
+    def _check_noise(self) -> None:
+        if not 0 <= self.input_noise < math.inf or self.shift < 0:
+            raise InputError(f"Noise and shift are zero or more, got {self.input_noise} and {self.shift}.")
+        if self.clip is not None and not 0 < self.clip < math.inf:
+            raise InputError(f"Gradients are clipped to a norm above 0, got {self.clip}.")
+        if not 0 <= self.noise_multiplier < math.inf or (self.noise_multiplier and self.clip is None):
+            raise InputError(f"A noise multiplier is zero or more and needs a clip, got {self.noise_multiplier}.")
 
     def _check_optimizer(self) -> None:
         if self.optimizer not in OPTIMIZERS:

@@ -25,6 +25,12 @@ PRECISION_NAMES: dict[ForwardPrecision, str] = {"tf32": "TF32", "split": SPLIT, 
 WARM_UP_STEPS = 3
 
 
+def _private_gradients(network: nn.Module, recipe: Recipe) -> PrivateGradients | None:
+    if recipe.clip is None:
+        return None
+    return PrivateGradients(network, recipe.clip, recipe.noise_multiplier)
+
+
 class Stepper:
     """Trains a network on images, and keeps a running average of its weights."""
 
@@ -37,9 +43,7 @@ class Stepper:
         self.optimizer: Adam | Muon
         self.drawn = StepImages(images, recipe)
         self._dropout = Dropout(network, recipe.seed, images.device)
-        self._private: PrivateGradients | None = None
-        if recipe.clip is not None:
-            self._private = PrivateGradients(network, recipe.clip, recipe.noise_multiplier)
+        self._private = _private_gradients(network, recipe)
         self._use_cuda_graph = use_cuda_graph and images.is_cuda and not self._dropout and self._private is None
         self._log_loss = torch.zeros((), dtype=torch.float64, device=images.device)
         self.steps = 0

@@ -2,8 +2,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
-import torch
 
 from recollect.auditing.doubts import Evidence, find_doubts
 from recollect.auditing.stability import Stability
@@ -23,7 +23,7 @@ def attack(*stops: str, method: str = "blind") -> Record:
 
 
 def unseen(*errors: float) -> Score:
-    return Score(torch.tensor([*errors, *[0.1] * (20 - len(errors))], dtype=torch.float64))
+    return Score(np.array([*errors, *[0.1] * (20 - len(errors))]))
 
 
 def doubts(

@@ -74,12 +74,11 @@ def test_training_images_handed_out_from_unseen_ones_are_in_the_headline_and_the
     assert found.store.pictures["index/returned"].tolist() == handed_out
 
 
-def test_in_a_large_set_averages_find_what_pixels_find(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_large_set_averages_find_what_pixels_find() -> None:
     draw = torch.Generator().manual_seed(0)
     training = Images(torch.rand(1300, 3, 16, 16, generator=draw))
     near = training.pixels[::50] + 0.01 * torch.randn(26, 3, 16, 16, generator=draw)
     exact = find_nearest(near, training)
-    monkeypatch.setattr("recollect.auditing.nearest.ALL_COMPARED", 100)
-    chosen = find_nearest(near, training)
+    chosen = find_nearest(near, training, all_compared=100)
     assert chosen.index == exact.index == list(range(0, 1300, 50))
     assert chosen.mse == pytest.approx(exact.mse)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import resource
 import signal
@@ -167,9 +168,12 @@ def test_a_limit_of_memory_at_the_start_and_later(folder: Path) -> None:
     code, err = limited(300, *QUICK, folder=folder)  # too little to import torch
     assert (code, err.count("\n")) == (1, 1), err
     assert err.startswith("recollect: it cannot be loaded")
-    large = np.lib.format.open_memmap(folder / "train.npy", mode="w+", dtype=np.uint8, shape=(900, 3, 1024, 1024))
-    large.flush()  # a hole of 2.8 GB, which takes no room on the disk
-    code, err = limited(4000, "data", "show", "train.npy", folder=folder)
+    shape = [900, 3, 1024, 1024]
+    header = json.dumps({"images": {"dtype": "U8", "shape": shape, "data_offsets": [0, math.prod(shape)]}}).encode()
+    with (folder / "train.safetensors").open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + math.prod(shape))  # a hole of 2.8 GB, which takes no room on the disk
+    code, err = limited(4000, "data", "show", "train.safetensors", folder=folder)
     assert (code, err.count("\n")) == (1, 1), err
     assert err.startswith("recollect: the memory does not suffice")
 

@@ -9,7 +9,7 @@ def test_pieces_give_the_answers_of_the_whole(monkeypatch: pytest.MonkeyPatch) -
     images = Images(torch.rand(6, 1, 8, 8, generator=torch.Generator().manual_seed(0)))
     seen, f = observe(images, mask("block", images.shape)), Memorizer(images.pixels[:4])
     whole = Refined()(f, seen.y, chunk=2)
-    monkeypatch.setattr("recollect.pieces.PIECE_BYTES", 1)
+    monkeypatch.setenv("RECOLLECT_MAX_PIECE_BYTES", "1")
     numbers: list[int] = []
     done: list[tuple[int, int]] = []
     parts = Refined()(

@@ -24,6 +24,5 @@ def test_a_day_and_what_the_caller_adds_are_kept() -> None:
 
 def test_outside_of_a_repository_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(origin.COMMIT, raising=False)
-    monkeypatch.setattr(origin, "__file__", str(tmp_path / "recollect" / "paper" / "origin.py"))
-    assert origin.commit() is None
+    assert origin.commit(tmp_path) is None
     origin.commit.cache_clear()

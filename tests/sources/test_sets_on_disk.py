@@ -16,8 +16,8 @@ VALUES = np.random.default_rng(0).integers(0, 256, (96, 3, 8, 8), np.uint8)
 
 @pytest.fixture(autouse=True)
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_source, "IN_MEMORY_BYTES", 1000)
-    monkeypatch.setattr("recollect.pieces.PIECE_BYTES", 4 * 3 * 8 * 8 * 20)  # of 20 images
+    monkeypatch.setenv("RECOLLECT_MAX_IN_MEMORY_BYTES", "1000")
+    monkeypatch.setenv("RECOLLECT_MAX_PIECE_BYTES", str(4 * 3 * 8 * 8 * 20))  # of 20 images
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_another_process_reads_the_file_itself(array: Path) -> None:
     again = pickle.loads(packed)
     assert torch.equal(again.stored, torch.from_numpy(VALUES[40:60]))
     array.unlink()
-    open_source._open_again.cache_clear()
+    open_source.open_again.cache_clear()
     with pytest.raises(InputError, match=r"There is no file .*put it where all find it"):
         _ = pickle.loads(packed).pixels
 

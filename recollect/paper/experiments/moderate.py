@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment
@@ -21,20 +22,13 @@ def cells_of(
 ) -> list[Cell]:
     """List the cells of networks on training and unseen images, then those of their further trainings."""
     fits = list(fits)
-    on_control = [method for method in methods if method in CHECKED]
-    repeated = [method for method in methods if method in REPEATED]
     again = [other for fit in fits for other in scale.repeats(fit)]
-    return [
-        Cell(fit, fit.milestones[-1], part, mask, method, gamma=gamma)
-        for trainings, part, part_methods in (
-            (fits, "train", methods),
-            (fits, "control", on_control),
-            (again, "train", repeated),
-        )
-        for fit in trainings
-        for mask in scale.table_masks
-        for method in part_methods
-    ]
+    cells = []
+    for trainings, part, chosen in ((fits, "train", methods), (fits, "control", CHECKED), (again, "train", REPEATED)):
+        own = [method for method in methods if method in chosen]
+        for fit, mask, method in product(trainings, scale.table_masks, own):
+            cells.append(Cell(fit, fit.milestones[-1], part, mask, method, gamma=gamma))
+    return cells
 
 
 def moderate_experiment(

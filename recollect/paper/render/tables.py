@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from recollect.paper.cells import Cell, Fit
@@ -50,11 +51,11 @@ def by_mask(store: Store, cells: Sequence[Cell], methods: Sequence[str], thresho
     rows = []
     for fit in dict.fromkeys(cell.fit.first for cell in cells):
         groups = [[last.get((fit, mask, method), []) for method in methods] for mask in masks]
-        records = [record for of_mask in groups for of_method in of_mask for record in of_method]
-        if records:
-            values = [" / ".join(_value(of_method, threshold) for of_method in of_mask) for of_mask in groups]
-            name = _with_trainings(network_name(fit), max(len(own) for of_mask in groups for own in of_mask))
-            rows.append([name, fit.optimizer, f"{_train_loss(records):.1e}", *values])
+        own = [of_method for of_mask in groups for of_method in of_mask]
+        if any(own):
+            values = [_values(of_mask, threshold) for of_mask in groups]
+            name = _with_trainings(network_name(fit), max(map(len, own)))
+            rows.append([name, fit.optimizer, f"{_train_loss(chain.from_iterable(own)):.1e}", *values])
     rows += _generic_rows(store, cells, masks, threshold)
     return markdown(["network", "optimizer", "train loss", *masks], rows)
 
@@ -74,6 +75,10 @@ def _trainings_at_last_loss(store: Store, cells: Iterable[Cell]) -> dict[tuple[F
         if cell.is_at_last_loss and cell.sees_network and (record := store.shown(cell)):
             groups.setdefault((cell.fit.first, cell.mask, cell.method), []).append(record)
     return groups
+
+
+def _values(of_mask: Iterable[Sequence[Record]], threshold: float | None) -> str:
+    return " / ".join(_value(of_method, threshold) for of_method in of_mask)
 
 
 def _with_trainings(name: str, number: int) -> str:

@@ -15,6 +15,4 @@ def test_networks_have_the_papers_names() -> None:
 
 @pytest.mark.parametrize(("interval", "text"), [(False, "50"), (True, "50 (15 to 85)")])
 def test_a_rate_is_in_percent(interval: bool, text: str) -> None:
-    import torch
-
-    assert percent(Score(torch.tensor([1e-9, 1e-9, 1.0, 1.0])).accurate, interval=interval) == text
+    assert percent(Score(np.array([1e-9, 1e-9, 1.0, 1.0])).accurate, interval=interval) == text
