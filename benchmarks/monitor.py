@@ -117,7 +117,7 @@ def full_audit(
 
 
 def tables(results: dict[str, Any]) -> str:
-    rows: list[dict[str, Any]] = [
+    rows = [
         [
             str(row["epoch"]),
             *(f"{rate['count']} of {rate['total']}" for rate in (row["monitor"], row["audit"]["train"])),

@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "devices": {"counting", "errors"},
     "per_image": {"devices"},
     "seeding": {"devices"},
-    "pieces": set(),
+    "pieces": {"limits"},
     "stored_values": set(),
     "images": {"arrangement", "errors", "image_forms", "pieces", "stored_values"},
     "lazy_names": set(),

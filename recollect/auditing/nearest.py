@@ -19,7 +19,8 @@ def find_nearest(
     """Find the training image nearest to each estimate, and its error.
 
     A set of up to `all_compared` images is compared by its pixels. In a larger one, averages over a grid choose
-    four images of the set, and the nearest of these by pixels is taken: whatever lies within a threshold has near averages too.
+    four images of the set, and the nearest of these by pixels is taken: whatever lies within a threshold has near
+    averages too.
     """
     finite = torch.isfinite(estimates).flatten(1).all(1).cpu()
     if len(training) > all_compared:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import os
 import resource
 import signal
@@ -164,16 +163,14 @@ def limited(megabytes: int, *arguments: str, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_a_limit_of_memory_at_the_start_and_later(folder: Path) -> None:
+def test_a_limit_of_memory_at_the_start_and_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, err = limited(300, *QUICK, folder=folder)  # too little to import torch
     assert (code, err.count("\n")) == (1, 1), err
     assert err.startswith("recollect: it cannot be loaded")
-    shape = [900, 3, 1024, 1024]
-    header = json.dumps({"images": {"dtype": "U8", "shape": shape, "data_offsets": [0, math.prod(shape)]}}).encode()
-    with (folder / "train.safetensors").open("wb") as file:
-        file.write(len(header).to_bytes(8, "little") + header)
-        file.truncate(8 + len(header) + math.prod(shape))  # a hole of 2.8 GB, which takes no room on the disk
-    code, err = limited(4000, "data", "show", "train.safetensors", folder=folder)
+    large = np.lib.format.open_memmap(folder / "train.npy", mode="w+", dtype=np.uint8, shape=(900, 3, 1024, 1024))
+    large.flush()  # a hole of 2.8 GB, which takes no room on the disk
+    monkeypatch.setenv("RECOLLECT_MAX_IN_MEMORY_BYTES", str(2**40))  # else it stays on disk
+    code, err = limited(4000, "data", "show", "train.npy", folder=folder)
     assert (code, err.count("\n")) == (1, 1), err
     assert err.startswith("recollect: the memory does not suffice")
 

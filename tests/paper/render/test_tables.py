@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from recollect.paper.render.tables import markdown, network_name, percent
