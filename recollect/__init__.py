@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from recollect.lazy_names import lazy_names
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from recollect.scoring import Score, mask_agreement
     from recollect.sources import load
     from recollect.training import train_to_loss
+
+# OpenMP reads this when torch is loaded. By default its threads spin at barriers: while another process has a core,
+# each barrier then takes a time slice, and small convolutional networks were 20 times slower.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 __getattr__ = lazy_names(
     __name__,

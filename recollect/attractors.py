@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from recollect.devices.precision import apply_checked, check_dtype, evaluation_mode
 from recollect.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
 
 Autoencoder = Callable[[Tensor], Tensor]
 RADIUS_MARGIN = 1e-3  # a radius this near 1 is not called below or above
@@ -25,7 +29,21 @@ DENSE_LIMIT = 768  # up to this many values the whole Jacobian is computed; abov
 
 
 def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
-    """Compute per image the MSE between it and its image under f: zero at a fixed point."""
+    """Compute per image the MSE between it and its image under f: zero at a fixed point.
+
+    Args:
+        f: The autoencoder.
+        images: A batch of images.
+
+    Returns:
+        One error for each image.
+
+    Examples:
+        >>> import torch
+        >>> from recollect.attractors import fixed_point_error
+        >>> fixed_point_error(lambda x: x, torch.rand(2, 3, 8, 8))
+        tensor([0., 0.], dtype=torch.float64)
+    """
     _check_given(f, images)
     with torch.no_grad(), evaluation_mode(f):
         moved = apply_checked(f, images.clone()).double() - images.double()
@@ -34,7 +52,17 @@ def fixed_point_error(f: Autoencoder, images: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class SpectralRadius:
-    """The largest size of a Jacobian's eigenvalues, and whether the eigensolver converged to it."""
+    """The largest size of a Jacobian's eigenvalues, and whether the eigensolver converged to it.
+
+    Args:
+        value: The radius; an estimate where the solver did not converge.
+        converged: Whether the solver converged.
+
+    Examples:
+        >>> from recollect.attractors import SpectralRadius
+        >>> SpectralRadius(0.5, converged=True).below_one
+        True
+    """
 
     value: float  # an estimate where the solver did not converge
     converged: bool
@@ -53,10 +81,25 @@ def spectral_radius(
 ) -> SpectralRadius:  # fmt: skip
     """Compute the spectral radius of the Jacobian at one image; below 1 a fixed point is an attractor.
 
-    `is_batch` says that the first dimension counts images, which the shape of signals and rows does not tell.
-
     Only products with the transpose are taken, whose eigenvalues are the same: they need no forward differentiation,
     which attention does not have. Above `dense_limit` values their number is bounded.
+
+    Args:
+        f: The autoencoder.
+        image: One image.
+        tolerance: Of the eigensolver.
+        seed: Seed of its first vector.
+        dense_limit: Up to this many values the whole Jacobian is computed.
+        is_batch: Whether the first dimension counts images, which the shape of signals and rows does not tell.
+
+    Returns:
+        The radius.
+
+    Examples:
+        >>> import torch
+        >>> from recollect.attractors import spectral_radius
+        >>> round(spectral_radius(lambda x: x / 2, torch.rand(1, 2, 2)).value, 4)
+        0.5
     """
     with evaluation_mode(f):
         jacobian = Jacobian(f, image, is_batch=is_batch)
@@ -67,10 +110,23 @@ def spectral_radius(
 
 @dataclass(frozen=True)
 class ProximalTest:
-    """The result of testing a Jacobian against the conditions of Theorem 1."""
+    """The result of testing a Jacobian against the conditions of Theorem 1.
+
+    Args:
+        asymmetry: |J - J^T| / |J|, which is 0 for a symmetric Jacobian.
+        lowest: The lowest eigenvalue of the symmetric part.
+        highest: The highest eigenvalue of the symmetric part.
+        tolerance: Deviation that is allowed.
+        method: "dense" or "iterative".
+
+    Examples:
+        >>> from recollect.attractors import ProximalTest
+        >>> ProximalTest(0.0, 0.1, 0.9, 1e-4, "dense").passed
+        True
+    """
 
     asymmetry: float  # |J - J^T| / |J|: 0 for a symmetric Jacobian
-    lowest: float  # extreme eigenvalues of the symmetric part
+    lowest: float  # extreme eigenvalues of the symmetric part; NaN where the eigensolver did not converge
     highest: float
     tolerance: float
     method: str  # "dense" or "iterative"
@@ -87,8 +143,17 @@ class ProximalTest:
     def passed(self) -> bool:
         return self.symmetric and self.eigenvalues_in_unit_interval
 
+    @property
+    def undecided(self) -> bool:
+        """Whether an eigenvalue that would decide is not known."""
+        outside = self.lowest < -self.tolerance or self.highest > 1 + self.tolerance
+        violated = self.asymmetry > self.tolerance or outside
+        return math.isnan(self.asymmetry + self.lowest + self.highest) and not violated
+
     def __str__(self) -> str:
         verdict = "acts as a proximity operator here" if self.passed else "is no proximity operator"
+        if self.undecided:
+            verdict = "may act as a proximity operator here or not, the eigensolver did not converge"
         return (
             f"The autoencoder {verdict}: asymmetry {self.asymmetry:.2g}, "
             f"eigenvalues in [{self.lowest:.4f}, {self.highest:.4f}] ({self.method})."
@@ -98,7 +163,24 @@ class ProximalTest:
 def proximal_test(
     f: Autoencoder, image: Tensor, *, tolerance: float = 1e-4, seed: int = 0, dense_limit: int = DENSE_LIMIT
 ) -> ProximalTest:
-    """Test whether the Jacobian at one image is symmetric with eigenvalues in [0, 1], like a proximity operator's."""
+    """Test whether the Jacobian at one image is symmetric with eigenvalues in [0, 1], like a proximity operator's.
+
+    Args:
+        f: The autoencoder.
+        image: One image.
+        tolerance: Deviation that is allowed.
+        seed: Seed of random probes.
+        dense_limit: Up to this many values the whole Jacobian is computed.
+
+    Returns:
+        The result; `passed` says whether both conditions hold.
+
+    Examples:
+        >>> import torch
+        >>> from recollect.attractors import proximal_test
+        >>> proximal_test(lambda x: x / 2, torch.rand(1, 2, 2)).passed
+        True
+    """
     with evaluation_mode(f):
         jacobian = Jacobian(f, image)
         if jacobian.size <= dense_limit:
@@ -107,7 +189,23 @@ def proximal_test(
 
 
 def firmly_nonexpansive(f: Autoencoder, a: Tensor, b: Tensor, *, tolerance: float = 1e-6) -> Tensor:
-    """Test per pair: |f(a) - f(b)|^2 <= <f(a) - f(b), a - b>, up to `tolerance` times |a - b|^2."""
+    """Test per pair: |f(a) - f(b)|^2 <= <f(a) - f(b), a - b>, up to `tolerance` times |a - b|^2.
+
+    Args:
+        f: The autoencoder.
+        a: The first image of each pair.
+        b: The second image of each pair.
+        tolerance: Deviation that is allowed.
+
+    Returns:
+        True or False for each pair.
+
+    Examples:
+        >>> import torch
+        >>> from recollect.attractors import firmly_nonexpansive
+        >>> firmly_nonexpansive(lambda x: x / 2, torch.zeros(1, 1, 2, 2), torch.ones(1, 1, 2, 2))
+        tensor([True])
+    """
     _check_given(f, a)
     _check_given(f, b)
     if a.shape != b.shape:
@@ -174,12 +272,14 @@ def _dense_test(matrix: np.ndarray, tolerance: float) -> ProximalTest:
 
 def _iterative_test(jacobian: Jacobian, tolerance: float, seed: int) -> ProximalTest:
     """Test symmetry with random probes (they estimate Frobenius norms), extreme eigenvalues with Lanczos."""
-    from scipy.sparse.linalg import LinearOperator, eigsh
+    from scipy.sparse.linalg import LinearOperator
 
     rng = np.random.default_rng(seed)
     probes = rng.standard_normal((8, jacobian.size))
     forward = np.stack([jacobian.times(p) for p in probes])
     backward = np.stack([jacobian.transposed_times(p) for p in probes])
+    if not (np.isfinite(forward).all() and np.isfinite(backward).all()):
+        return ProximalTest(math.nan, math.nan, math.nan, tolerance, "iterative")
     size = max(float(np.linalg.norm(forward)), np.finfo(float).tiny)
     shift = 1 + size / np.sqrt(len(probes))  # above every eigenvalue's magnitude: the Frobenius norm bounds them
 
@@ -189,11 +289,22 @@ def _iterative_test(jacobian: Jacobian, tolerance: float, seed: int) -> Proximal
 
     operator = LinearOperator((jacobian.size,) * 2, matvec=shifted, dtype=np.float64)
     close = tolerance / 10 / shift
-    highest, lowest = (
-        float(eigsh(operator, k=1, which=end, v0=probes[0], tol=close, return_eigenvectors=False)[0]) - shift
-        for end in ("LA", "SA")
-    )
+    highest, lowest = (_extreme_eigenvalue(operator, end, probes[0], close) - shift for end in ("LA", "SA"))
     return ProximalTest(float(np.linalg.norm(forward - backward)) / size, lowest, highest, tolerance, "iterative")
+
+
+def _extreme_eigenvalue(operator: LinearOperator, end: str, start: np.ndarray, tolerance: float) -> float:
+    """Run Lanczos' method with a bounded number of restarts; NaN where it does not converge."""
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    basis = min(KRYLOV_VECTORS, operator.shape[0])
+    try:
+        eigenvalues = eigsh(
+            operator, k=1, which=end, ncv=basis, v0=start, tol=tolerance, maxiter=RESTARTS, return_eigenvectors=False
+        )
+    except ArpackError:  # ArpackNoConvergence is one of these
+        return math.nan
+    return float(eigenvalues[0])
 
 
 def _dense_radius(matrix: np.ndarray) -> SpectralRadius:

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recollect.archives import check_safetensors
 from recollect.devices.outline import outline_within
 from recollect.errors import InputError, is_number
+from recollect.files.archives import check_safetensors
 from recollect.networks import NETWORKS, Network
 from recollect.records import atomically
 

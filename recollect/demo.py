@@ -15,7 +15,7 @@ from recollect.sources import load
 from recollect.training import Progress, Recipe, Training, train_to_loss
 
 TRAIN = "photos?count=40&size=32"
-CONTROL = f"{TRAIN}&part=control"  # photographs of other scenes
+CONTROL = f"{TRAIN}&part=control"  # crops of other parts of the photographs
 
 Report = Callable[[Progress], None]
 
@@ -40,10 +40,10 @@ class Demo:
         return train_to_loss(network, images, self.loss, recipe=recipe, out=out, device="cpu", report=report)
 
     def audit_network(self, network: nn.Module, out: Path, progress: AuditProgress | None = None) -> Audit:
-        """Audit the network under six masks, with photographs of other scenes as control."""
+        """Audit the network under six masks, with crops of other parts of the photographs as control."""
         return audit(
             network, train=self.train, control=self.control, masks=self.masks, out=out, command="recollect demo",
-            progress=progress, title="recollect's demo: FC-6 on 40 photographs",
+            progress=progress, title="recollect's demo: FC-6 on 40 crops of photographs",
         )  # fmt: skip
 
 
@@ -73,11 +73,11 @@ class DiffusionDemo:
         )
 
     def audit_denoiser(self, denoiser: Denoiser, out: Path, progress: AuditProgress | None = None) -> Audit:
-        """Audit the denoiser, with photographs of other scenes as control."""
+        """Audit the denoiser, with crops of other parts of the photographs as control."""
         return audit(
             denoiser, train=self.train, control=self.control, masks=self.masks, methods=self.methods, out=out,
             command="recollect demo --diffusion", progress=progress,
-            title="recollect's demo: a diffusion model of 40 photographs",
+            title="recollect's demo: a diffusion model of 40 crops of photographs",
         )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from recollect.errors import InputError
-from recollect.images import Images
+from recollect.images import Images, check_alike
 from recollect.sources.resize import overlaps
 
 # One estimate can count as the approximate recovery (MSE < 5e-4) of two images exactly when these are no further
@@ -143,17 +143,19 @@ def find_duplicates(
     Control images are also compared with mirrored and slightly shifted training images. Averages of the images are
     compared on `device`.
     """
-    if control is not None and train.shape != control.shape:
-        raise InputError(f"Train images are {train.shape} (C, H, W) and control images {control.shape}.")
+    if control is not None:
+        check_alike(train, control)
     if near < 0:
         raise InputError(f"near={near} is negative; it is the largest MSE at which two images count as alike.")
     whole = _View.whole(train)
-    averages = _averages(whole).to(device)
-    inside = _closest(whole, averages, whole, averages, near, earlier=True)
+    averages = _averages(whole)
+    centre, directions = _principal_directions(averages, _count_of_directions(train, control or train), near)
+    described = ((averages - centre) @ directions).to(device)
+    inside = _closest(whole, described, whole, described, near, earlier=True)
     if control is None:
         return Duplicates((), inside, len(train), 0, near)
     unseen = _View.whole(control)
-    across = _closest(unseen, _averages(unseen).to(device), whole, averages, near)
+    across = _closest(unseen, ((_averages(unseen) - centre) @ directions).to(device), whole, described, near)
     if train.kind != "rows":  # whose columns have no order
         across = _in_order(control, [*across, *_moved_copies(control, across, train, near, device)])
     return Duplicates(across, inside, len(train), len(control), near)
@@ -199,7 +201,7 @@ def _moved_copies_of(
     _, height, width = picture_shape(left.shape)
     down, right = _margin(height), _margin(width)
     parts = _averages_of_parts(left, *frame)
-    place = {name: number for number, name in enumerate(middle.ids)}
+    position_in_middle = {name: number for number, name in enumerate(middle.ids)}
     position = {name: number for number, name in enumerate(left.ids)}
     waiting = torch.ones(len(left), dtype=torch.bool)
     for number, (mirrored, dy, dx) in enumerate(_moves(height, width)):
@@ -211,9 +213,10 @@ def _moved_copies_of(
             left[rows.numpy()], slice(down + dy, height - down + dy), slice(right + dx, width - right + dx), mirrored
         )
         pairs = _closest(part, parts[number, rows].to(targets.device), middle, targets, near)
-        pairs = tuple(pair for pair in pairs if pair.mse <= _MOVED_SHARE * _variance(middle, place[pair.second]))
-        yield from (replace(pair, moved=_move(mirrored, dy, dx)) for pair in pairs)
-        waiting[[position[pair.first] for pair in pairs]] = False
+        for pair in pairs:
+            if pair.mse <= _MOVED_SHARE * _variance(middle, position_in_middle[pair.second]):
+                waiting[position[pair.first]] = False
+                yield replace(pair, moved=_move(mirrored, dy, dx))
 
 
 def _variance(images: _View, position: int) -> float:
@@ -290,7 +293,7 @@ def _without(images: Images, ids: set[str]) -> Images | None:
 def _principal_directions(averages: Tensor, count: int, near: float) -> tuple[Tensor, Tensor]:
     """Return the mean and the directions of largest variance; along them distances only become smaller.
 
-    At least `count`, and more where images such as noise differ alike in all: others must not look near along them.
+    At least `count`, and more where images such as noise differ alike in all: others must not appear near along them.
     """
     centre = averages.mean(0)
     around = (averages - centre).double()
@@ -442,7 +445,7 @@ def _scaled(pixels: Tensor) -> Tensor:
 def _mse(images: _View, first: Tensor, others: _View, second: Tensor) -> Tensor:
     parts = []
     for start in range(0, len(first), _PAIRS):
-        here = slice(start, start + _PAIRS)
-        difference = images.pixels_at(first[here]) - others.pixels_at(second[here])
+        piece = slice(start, start + _PAIRS)
+        difference = images.pixels_at(first[piece]) - others.pixels_at(second[piece])
         parts.append(difference.square().flatten(1).mean(1, dtype=torch.float64))
     return torch.cat(parts)

@@ -1,6 +1,7 @@
 """The one exception for users, the one that a signal raises, other libraries' errors, and numbers."""
 
 import errno
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,6 +10,7 @@ from recollect.visible import visible
 RAISED_BY_MODEL = "The model raised this error, given "  # a note on errors of the audited model begins so
 INTERRUPTION = "interrupted; finished work is kept, and the same command resumes it."
 LONGEST_REASON = 300  # characters of another library's message that are repeated
+_IN_TORCHSCRIPT = "The following operation failed in the TorchScript interpreter."  # its traceback follows, then why
 _ALLOCATION_FAILED = (  # in messages of torch, CUDA's libraries and onnxruntime, whose errors have no kind of their own
     "can't allocate memory", "not enough memory", "bad_alloc", "can't start new thread", "CUDA error: out of memory",
     "_STATUS_ALLOC_FAILED", "Failed to allocate memory",
@@ -16,7 +18,18 @@ _ALLOCATION_FAILED = (  # in messages of torch, CUDA's libraries and onnxruntime
 
 
 class InputError(ValueError):
-    """A user's mistake: what was given, what was expected, what to do about it."""
+    """A user's mistake: what was given, what was expected, what to do about it.
+
+    On the command line its sentence is shown without a traceback.
+
+    Examples:
+        >>> import recollect
+        >>> try:
+        ...     recollect.load("photo")
+        ... except recollect.InputError as mistake:
+        ...     print(type(mistake).__name__)
+        InputError
+    """
 
 
 class Interrupted(KeyboardInterrupt):
@@ -29,9 +42,24 @@ class Interrupted(KeyboardInterrupt):
         self.number = number
 
 
+def exit_called(what: str, error: SystemExit) -> BaseException:
+    """Return the error for code of the user's that called sys.exit: its exit code must not be the command's own."""
+    if hasattr(error, "ray_terminate_msg"):  # Ray ends a worker so, wherever that worker is
+        return error
+    return InputError(f"{what} called sys.exit({error.code!r}), which would end this process; remove that call.")
+
+
 def first_line(error: BaseException) -> str:
-    """Take the first line of another library's message, control characters that a file put there written as escapes."""
-    return visible(_lines(error)[0])[:LONGEST_REASON]
+    """Take the first line of another library's message, control characters that a file put there written as escapes.
+
+    A line that ends in a colon says nothing without the next one.
+    """
+    first, *others = _lines(error)
+    if first == _IN_TORCHSCRIPT:
+        return last_line(error)
+    if first.endswith(":") and others:
+        first = f"{first} {others[0].strip()}"
+    return visible(first)[:LONGEST_REASON]
 
 
 def last_line(error: BaseException) -> str:
@@ -49,7 +77,7 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _ALLOCATION_FAILED)
+    return isinstance(error, RuntimeError) and any(message in str(error) for message in _ALLOCATION_FAILED)
 
 
 def is_number(value: Any) -> bool:
@@ -71,3 +99,13 @@ def check_seed(seed: Any) -> None:
     """Refuse a seed that is no whole number of at least zero."""
     if not is_whole(seed):
         raise InputError(f"A seed is a whole number, zero or more; got {seed!r}.")
+
+
+def check_positive(name: str, value: Any, *choices: str) -> None:
+    """Refuse what is neither a positive number nor one of these choices; None is left out."""
+    if value is None or value in choices:
+        return
+    if not is_number(value):
+        raise InputError(f"{name} is a number or {' or '.join(map(repr, choices))}, not {value!r}.")
+    if not 0 < float(value) < math.inf:
+        raise InputError(f"{name} is a positive number, got {value}.")

@@ -1,6 +1,6 @@
 """Values of each image of a batch: one answer an image, or one a pixel.
 
-A pixel of an image is a place with all its channels. A value of a signal or a row is a pixel of its own.
+A pixel of an image is a position with all its channels. A value of a signal or a row is a pixel of its own.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def first_channel(values: Tensor) -> Tensor:
     return values[:, :1] if values.ndim == 4 else values
 
 
-def place_dimensions(values: Tensor) -> tuple[int, ...]:
-    """List the dimensions along which places lie: height and width, the length of a signal, the columns of rows."""
+def position_dimensions(values: Tensor) -> tuple[int, ...]:
+    """List the dimensions along which positions lie: height and width, the length of a signal, the columns of rows."""
     return tuple(range(2, values.ndim)) or (1,)

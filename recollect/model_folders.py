@@ -6,15 +6,15 @@ import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from recollect.archives import check_safetensors
 from recollect.devices.outline import outline_within
 from recollect.errors import InputError, first_line
+from recollect.files.archives import check_safetensors
 from recollect.records import read_json
 
 CONFIG = "config.json"
@@ -25,14 +25,21 @@ MOST_TENSORS = 20_000
 LONGEST_CONFIG = 2**20  # bytes
 
 
-def read_config(file: Path) -> dict[str, Any]:
-    """Read the settings of a network."""
+def read_config(file: Path, *, infinite: bool = False) -> dict[str, Any]:
+    """Read the settings of a network, or of a noise schedule, where numbers may be infinite."""
     if file.exists():
         _check_file(file)
-    settings = read_json(file)
+    settings = read_json(file, infinite=infinite)
     if not isinstance(settings, dict):
         raise InputError(f"{file} does not describe a model.")
     return settings
+
+
+def describes_network(folder: Path) -> bool:
+    """Say whether the config.json of a folder names the class of its network, as diffusers and transformers do."""
+    with suppress(InputError):
+        return not {"_class_name", "architectures"}.isdisjoint(read_config(folder / CONFIG))
+    return False
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -95,6 +102,20 @@ def quiet(*libraries: str) -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def load_safetensors(folder: Path, what: str, from_pretrained: Callable[..., Any], **options: Any) -> Any:
+    """Load a network with a library's function, from files that lie in the folder and are no pickles."""
+    try:
+        with quiet("diffusers", "transformers"):
+            network, loaded = from_pretrained(
+                str(folder), use_safetensors=True, local_files_only=True, output_loading_info=True, **options
+            )
+    except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
+        reason = first_line(error).rstrip(".")
+        raise InputError(f"The {what} in {folder} cannot be opened: {reason}.") from None
+    check_loaded(folder, network, loaded)
+    return network
 
 
 def check_loaded(folder: Path, network: nn.Module, loaded: Mapping[str, Any]) -> None:

@@ -29,6 +29,7 @@ PALETTE: dict[str, Colour] = {
     "violet": Colour("#5b4fa2", "#b3a6f0"),
     "teal": Colour("#16707f", "#66c9d8"),
 }
+GRID, FRAME = "#d9dde2", "#9aa5b1"  # lines behind and around the data of a chart
 HEAT = ("#000004", "#3b0f70", "#8c2981", "#de4968", "#fe9f6d", "#fcfdbf")  # from dark to light, so also legible in grey
 ERROR_LEVELS = (0.01, 100.0)  # ends of HEAT in error maps, in 8-bit grey levels; the scale between is logarithmic
 

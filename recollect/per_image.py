@@ -26,23 +26,23 @@ class PerImage:
         return self._map(lambda rows: rows[index])
 
     def to(self, device: torch.device | str) -> Self:
-        """On this device, rows one after another; on a GPU they are there for what follows in the stream."""
+        """Move to a device; on a GPU, work that follows in the stream finds the rows there."""
         return self._map_tensors(lambda rows: to_device(rows, device))
 
     def to_host(self) -> Self:
-        """On the host, for a short time: from a GPU in pinned memory."""
+        """Copy to the host for a short time; from a GPU into pinned memory."""
         return self._map_tensors(to_host)
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:
-        """Batches end to end."""
+        """Join batches end to end."""
         if len(parts) == 1:
             return parts[0]
         joined = {name: _join([getattr(p, name) for p in parts]) for name in parts[0]._rows()}
         return replace(parts[0], **joined)
 
     def room_for(self, count: int) -> Self:
-        """Room for so many images, filled with the first one until others are put there: always valid values."""
+        """Make room for so many images: copies of the first one, to be overwritten, so values are always valid."""
         return self._map_tensors(lambda rows: _room(rows, count))
 
     def put(self, index: Tensor, images: Self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from recollect.limits import MIB, Limit
+from recollect.files.limits import MIB, Limit
 
 # 16,384 images of 32x32x3. A method holds some ten times as much.
 PIECE_BYTES = Limit("PIECE_BYTES", 192 * MIB, "bytes of the images, as float32, that are worked on at a time")

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recollect.errors import InputError, is_whole
-from recollect.limits import DEEPEST_RECORD, RECORD_BYTES, RECORD_PARTS
-from recollect.locks import UNFINISHED, check_present
+from recollect.files.limits import DEEPEST_RECORD, IMAGES, RECORD_BYTES, RECORD_PARTS
+from recollect.files.locks import UNFINISHED, check_present
 from recollect.record_schema import COLUMNS, problem_of
 from recollect.scoring import Score
 from recollect.version import __version__
@@ -41,13 +41,29 @@ PER_IMAGE = (
 # Parts that only audits measure, or only the paper's suite: other records leave them out.
 OF_AUDITS = ("nearest", "nearest_index", "nearest_mse")
 OF_SUITE = ("mse_pasted", "mse_unpasted", "cycles")
+BYTES_OF_IMAGE = 2048  # of a record, at most: ten numbers, its id and that of the nearest image
 _ALREADY_JSON = {bool, int, str, type(None)}
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One cell: one method on one set of images under one mask, with the outcome of every image."""
+    """One cell: one method on one set of images under one mask, with the outcome of every image.
+
+    Attributes:
+        cell: Set, mask, method, and whatever an experiment adds.
+        settings: The method's hyperparameters and all else that decides the numbers.
+        ids: A name for each image.
+        mse: The error of each image.
+        stop: Why the recovery of each image ended.
+        provenance: Versions, device and times.
+
+    Examples:
+        >>> import recollect
+        >>> result = recollect.audit(lambda x: x * 0, train="photos?count=4&size=8", masks="half", methods="iterate")
+        >>> dict(result.records[0].cell)
+        {'set': 'train', 'mask': 'half', 'method': 'iterate'}
+    """
 
     cell: Mapping[str, Any]  # what tells this cell from others: set, mask, method, and whatever an experiment adds
     settings: Mapping[str, Any]  # the method's hyperparameters and all else that decides the numbers
@@ -114,10 +130,10 @@ class CellFolder:
     def has(self, key: str) -> bool:
         return self.path(key).exists()
 
-    def find(self, key: str) -> Record | None:
-        """Read the record of a cell; a damaged file, or one of another cell, is an InputError."""
+    def find(self, key: str, images: int = 0) -> Record | None:
+        """Read the record of a cell of so many images; a damaged file, or one of another cell, is an InputError."""
         path = self.path(key)
-        return read_record(path) if path.exists() else None
+        return read_record(path, images) if path.exists() else None
 
     def add(self, record: Record) -> Path:
         return write_record(self.folder, record, packed=self.packed)
@@ -125,12 +141,15 @@ class CellFolder:
 
 def earlier_folder(folder: Path) -> Path:
     """Name the next free folder for results that are set aside: earlier/1, earlier/2, ..."""
-    return next(path for n in range(1, 10**6) if not (path := folder / "earlier" / str(n)).exists())
+    number = 1
+    while (path := folder / "earlier" / str(number)).exists():
+        number += 1
+    return path
 
 
 def cell_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    words = "-".join(_safe(str(v)) for v in cell.values())[:80]
-    return f"{words}-{short_hash([cell, settings])}"
+    name = "-".join(_safe(str(v)) for v in cell.values())[:80]
+    return f"{name}-{short_hash([cell, settings])}"
 
 
 def short_hash(settings: Any, digits: int = 10) -> str:
@@ -162,9 +181,13 @@ def steps_per_round(record: Record) -> int:
     return per_round if record.steps == [per_round * rounds for rounds in record.rounds] else 0
 
 
-def read_record(path: str | Path) -> Record:
-    """Read a record; one that was changed, or that lies under the name of another cell, is an InputError."""
-    record = record_from(read_sealed(path, FORMAT, "a record"), str(path))
+def read_record(path: str | Path, images: int = 0) -> Record:
+    """Read a record; one that was changed, or that lies under the name of another cell, is an InputError.
+
+    A record that is known to be of so many images may have more bytes than other files.
+    """
+    most = max(RECORD_BYTES.value, min(images, IMAGES.value) * BYTES_OF_IMAGE)
+    record = record_from(read_sealed(path, FORMAT, "a record", most), str(path))
     if Path(path).name.removesuffix(".gz").removesuffix(".json") != record.key:
         raise InputError(f"{path} is the record of another cell, {record.key}.")
     return record
@@ -185,7 +208,23 @@ def record_from(data: Mapping[str, Any], where: str) -> Record:
 
 
 def read_records(folder: str | Path) -> list[Record]:
-    """Read all records of a folder, packed or not, in the order of their names."""
+    """Read all records of a folder, packed or not, in the order of their names.
+
+    Args:
+        folder: A folder of records, such as `audit/cells`.
+
+    Returns:
+        The records.
+
+    Examples:
+        >>> import recollect
+        >>> from recollect.records import read_records
+        >>> _ = recollect.audit(
+        ...     lambda x: x * 0, train="photos?count=4&size=8", masks="half", methods="iterate", out="audit"
+        ... )
+        >>> len(read_records("audit/cells"))
+        1
+    """
     paths = [path for path in Path(folder).glob("*.json*") if path.name.endswith((".json", PACKED))]
     return [read_record(path) for path in sorted(paths)]
 
@@ -201,9 +240,9 @@ def sealed(file_format: str, data: Mapping[str, Any]) -> dict[str, Any]:
     return {**content, "checksum": _checksum(content)}
 
 
-def read_sealed(path: str | Path, file_format: str, kind: str) -> dict[str, Any]:
+def read_sealed(path: str | Path, file_format: str, kind: str, most: int | None = None) -> dict[str, Any]:
     """Read what `write_sealed` wrote; refuse a file of another kind or version, or one that was changed since."""
-    return unsealed(read_json(path), file_format, kind, str(path))
+    return unsealed(read_json(path, most), file_format, kind, str(path))
 
 
 def unsealed(content: Any, file_format: str, kind: str, where: str) -> dict[str, Any]:
@@ -236,17 +275,17 @@ def write_json(path: str | Path, data: Any) -> None:
         file.write_bytes(content)
 
 
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file within limits; one that is damaged, too large or too deep is an InputError."""
-    return parse_json(read_text(path), str(path))
+def read_json(path: str | Path, most: int | None = None, *, infinite: bool = False) -> Any:
+    """Read a JSON file within limits, or of so many bytes; one that is damaged, too large or deep is an InputError."""
+    return parse_json(read_text(path, most), str(path), infinite=infinite)
 
 
-def parse_json(text: bytes, where: str) -> Any:
-    """Parse JSON within limits; `where` names its file in an error."""
+def parse_json(text: bytes, where: str, *, infinite: bool = False) -> Any:
+    """Parse JSON within limits; `where` names its file in an error. Infinity is no number unless it is allowed."""
     parts = text.count(b"[") + text.count(b"{")
     RECORD_PARTS.check(parts, f"{where} is JSON with {parts:,} lists and objects.")
     try:
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = json.loads(text, parse_constant=_infinity if infinite else _refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} cannot be read as JSON: {error}") from None
     if parts > DEEPEST_RECORD and _is_deep(content):
@@ -254,21 +293,22 @@ def parse_json(text: bytes, where: str) -> Any:
     return content
 
 
-def read_text(path: str | Path) -> bytes:
+def read_text(path: str | Path, most: int | None = None) -> bytes:
     """Read a file of JSON, unpacked, without spending memory on more than the limit."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     if not path.is_file():
         raise InputError(f"{path} is not a file.")
-    most = RECORD_BYTES.value
+    most = RECORD_BYTES.value if most is None else most
     opener = gzip.open if path.suffix == ".gz" else Path.open
     try:
         with opener(path, "rb") as file:
             text = file.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}") from None
-    RECORD_BYTES.check(len(text), f"{path} is JSON of more than {most:,} bytes.")
+    if len(text) > most:
+        raise InputError(f"{path} is JSON of more than {most:,} bytes. {RECORD_BYTES.hint}")
     return text
 
 
@@ -287,8 +327,12 @@ def _is_deep(content: Any) -> bool:
     return True
 
 
-def _refuse_constant(name: str) -> None:
+def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number in JSON")
+
+
+def _infinity(name: str) -> float:
+    return _refuse_constant(name) if name == "NaN" else float(name)
 
 
 def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
@@ -318,7 +362,7 @@ def load_arrays(path: Path, expected_hash: str | None = None) -> dict[str, np.nd
 
 @contextmanager
 def atomically(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path` that takes its place when all is written, and vanishes otherwise."""
+    """Give a temporary file beside `path` that replaces it when all is written, and vanishes otherwise."""
     check_present(path)
     temporary: Path | None = None
     try:

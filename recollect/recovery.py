@@ -15,7 +15,21 @@ from recollect.per_image import PerImage
 
 
 class Stop(IntEnum):
-    """Why work on an image ended."""
+    """Why the recovery of an image ended.
+
+    Attributes:
+        RUNNING: Still running.
+        CONVERGED: Another round would not change the image.
+        CYCLE: Mask estimates repeat.
+        LIMIT: Not settled within the rounds allowed.
+        DIVERGED: Values stopped being finite.
+        DONE: The fixed number of steps was run.
+
+    Examples:
+        >>> from recollect import Stop
+        >>> Stop(1).name
+        'CONVERGED'
+    """
 
     RUNNING = 0
     CONVERGED = 1
@@ -41,7 +55,22 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class Recovery(PerImage):
-    """The outcome of a method, one row per image."""
+    """The outcome of a method, one row per image.
+
+    Args:
+        estimate: The estimated images.
+        degradation: The estimated degradation; None from methods that estimate none.
+        rounds: Rounds of each image.
+        steps: Steps of each image, each with one application of the autoencoder.
+        stop: A code of `Stop` for each image.
+        cycle: Length of the cycle that each image ended in; 0 for none.
+
+    Examples:
+        >>> import torch, recollect
+        >>> recovery = recollect.Iterate()(lambda x: x, torch.zeros(2, 3, 8, 8))
+        >>> [stop.name for stop in recovery.stops]
+        ['CONVERGED', 'CONVERGED']
+    """
 
     estimate: Tensor
     degradation: Degradation | None  # the estimated one; None from methods that estimate none
@@ -72,3 +101,10 @@ class Snapshot:
 
 Trace = Callable[[Snapshot], None]
 Progress = Callable[[int, int], None]  # images finished, images in all
+
+
+def progress_of_part(progress: Progress | None, start: int, total: int) -> Progress | None:
+    """Report what is done of a part, whose first image is number `start`, as done of the whole."""
+    if progress is None:
+        return None
+    return lambda done, _count: progress(start + done, total)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -28,7 +28,7 @@ class Registry(Mapping[str, Kind], Generic[Kind]):
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._members:
-            raise InputError(f"There is no {self._noun} {name!r}; choose from {', '.join(self)}.")
+            raise not_among(self._noun, name, self)
         return self._members[name]
 
     def __contains__(self, name: object) -> bool:
@@ -79,6 +79,11 @@ class Registry(Mapping[str, Kind], Generic[Kind]):
         if not self._is_member(member):
             raise InputError(f"{origin} is not a {self._kind.__module__}.{self._kind.__qualname__} with a name.")
         return member
+
+
+def not_among(noun: str, name: str, names: Iterable[str]) -> InputError:
+    """Say that there is no such member."""
+    return InputError(f"There is no {noun} {name!r}; choose from {', '.join(names)}.")
 
 
 def by_name(*members: Kind) -> dict[str, Kind]:

@@ -22,7 +22,17 @@ PSNR_CEILING = 150.0  # an error of exactly zero counts as this many dB, so that
 
 @dataclass(frozen=True)
 class Rate:
-    """A share of images, with its 95% Wilson interval."""
+    """A share of images, with its 95% Wilson interval.
+
+    Args:
+        count: How many.
+        total: Of how many.
+
+    Examples:
+        >>> from recollect.scoring import Rate
+        >>> print(Rate(5, 10))
+        50.0% [23.7%, 76.3%]
+    """
 
     count: int
     total: int
@@ -38,6 +48,10 @@ class Rate:
     @property
     def interval(self) -> tuple[float, float]:
         return wilson(self.count, self.total)
+
+    @property
+    def of_total(self) -> str:
+        return f"{self.count} of {self.total}"
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -67,7 +81,18 @@ def excess(rate: Rate, over: Rate) -> Excess:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Per-image mean square errors of a recovery; every other number is derived from them."""
+    """Per-image mean square errors of a recovery; every other number is derived from them.
+
+    Args:
+        mse: The error of each image.
+
+    Examples:
+        >>> import torch
+        >>> from recollect import Score
+        >>> score = Score.of(torch.zeros(2, 3, 8, 8), torch.zeros(2, 3, 8, 8))
+        >>> score.accurate.count, score.rate(0.1).value
+        (2, 1.0)
+    """
 
     mse: np.ndarray  # float64, one an image
 
@@ -76,6 +101,15 @@ class Score:
 
     @classmethod
     def of(cls, estimate: Tensor, original: Tensor) -> Score:
+        """Compare estimates with the originals.
+
+        Args:
+            estimate: The estimated images.
+            original: The original images, in the same shape.
+
+        Returns:
+            The score.
+        """
         return cls(mse(estimate, original).numpy())
 
     @classmethod
@@ -149,6 +183,11 @@ def rounded_percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
+def percent_range(low: float, high: float, dash: str = "-") -> str:
+    """Write an interval of shares in whole percents; a page of its own has a longer dash than a terminal."""
+    return f"{rounded_percent(low)}{dash}{rounded_percent(high)}%"
+
+
 def wilson(count: int, total: int, z: float = Z_95) -> tuple[float, float]:
     """Compute the Wilson score interval of a proportion, 95% by default."""
     if total < 1 or not 0 <= count <= total:
@@ -174,7 +213,22 @@ class MaskAgreement:
 
 
 def mask_agreement(estimated: Tensor, true: Tensor) -> MaskAgreement:
-    """Compare masks of kept values (True: kept), such as `recovery.degradation.keep`, value by value."""
+    """Compare masks of kept values (True: kept) value by value.
+
+    Args:
+        estimated: Estimated masks, such as `recovery.degradation.keep`.
+        true: True masks, such as `observation.truth.keep`.
+
+    Returns:
+        Per image the share of values estimated right, and the intersection over union of the erased values.
+
+    Examples:
+        >>> import torch
+        >>> from recollect import mask_agreement
+        >>> true = torch.tensor([[True, False, False, False]])
+        >>> mask_agreement(torch.tensor([[True, False, False, True]]), true).accuracy
+        tensor([0.7500], dtype=torch.float64)
+    """
     import torch
 
     if not isinstance(estimated, torch.Tensor) or not isinstance(true, torch.Tensor):

@@ -8,6 +8,7 @@ import json
 import resource
 import sys
 import time
+from functools import partial
 from typing import Any
 
 SECONDS = 5
@@ -34,11 +35,13 @@ def limit_time() -> None:
 def open_one(how: str, what: str, options: dict[str, Any]) -> str:
     """The sentence of the refusal; empty where the file opens."""
     from recollect import InputError, load
+    from recollect.auditing.plan import read_plan
     from recollect.diffusion import open_denoiser
     from recollect.models import open_model
     from recollect.records import read_record
 
     openers: dict[str, Any] = {"model": open_model, "images": load, "prior": open_denoiser, "record": read_record}
+    openers["plan"] = partial(read_plan, known=["train", "gamma", "fail_above", "threshold"])
     try:
         openers[how](what, **options)
     except InputError as error:

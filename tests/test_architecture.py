@@ -15,10 +15,10 @@ import recollect
 PACKAGE = Path(recollect.__file__).parent
 
 # What describes pixels, a network, H, an error, a row: torch, numpy and the standard library alone.
-LEAVES = {"devices", "errors", "image_values", "images", "per_image", "records", "recovery", "scoring", "seeding"}
-LEAVES |= {"archives", "degradation", "limits", "locks", "networks", "palette", "pickles", "record_schema", "registry"}
-LEAVES |= {"counting", "hub", "interruption", "lazy_names", "names", "pil_images", "record_lines", "version", "visible"}
-LEAVES |= {"arrangement", "decoding", "image_files", "image_forms", "pieces", "stored_values", "user_code"}
+LEAVES = {"counting", "declared", "degradation", "devices", "errors", "files", "hub", "image_values", "images"}
+LEAVES |= {"interruption", "lazy_names", "mask_names", "networks", "palette", "per_image", "pieces"}
+LEAVES |= {"record_lines", "record_schema", "records", "recovery", "registry", "scoring", "seeding", "user_code"}
+LEAVES |= {"version", "visible"}
 CHANGES_WEIGHTS = LEAVES | {"checkpoints", "model_folders"}
 JOINS = CHANGES_WEIGHTS | {
     "attractors",
@@ -40,70 +40,54 @@ MAY_IMPORT: dict[str, set[str]] = {
     "devices": {"counting", "errors"},
     "per_image": {"devices"},
     "seeding": {"devices"},
-    "pieces": {"limits"},
-    "stored_values": set(),
-    "images": {"arrangement", "errors", "image_forms", "pieces", "stored_values"},
+    "pieces": {"files"},
     "lazy_names": set(),
-    "pil_images": {"errors"},
-    "decoding": {"errors", "limits", "pil_images"},
-    "image_files": {"decoding", "errors", "limits"},
-    "arrangement": {"errors"},
-    "image_forms": {"arrangement", "errors", "image_files", "pil_images"},
+    "files": {"errors"},
+    "images": {"counting", "errors", "files", "lazy_names", "pieces"},
     "user_code": {"errors"},
     "nearest": {"images"},
     "duplicates": {"errors", "images", "sources"},
     "palette": set(),
-    "limits": {"errors"},
     "visible": set(),
-    "archives": {"errors", "limits", "pickles"},
-    "pickles": {"limits"},
     "registry": {"errors"},
+    "declared": set(),
     "networks": {"errors", "registry"},
     "scoring": {"errors"},
     "interruption": set(),
-    "locks": {"errors"},
-    "names": set(),
+    "mask_names": {"errors"},
     "record_schema": {"errors"},
-    "records": {"errors", "limits", "locks", "record_schema", "scoring", "version"},
+    "records": {"errors", "files", "record_schema", "scoring", "version"},
     "record_lines": {"errors", "records"},
-    "degradation": {"devices", "errors", "image_values", "images", "per_image", "pil_images", "registry", "seeding"},
+    "degradation": {"devices", "errors", "image_values", "images", "mask_names", "per_image", "registry"} | {"seeding"},
     "recovery": {"counting", "degradation", "per_image"},
     # A method never sees images, scores or anything else that knows the truth.
-    "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "recovery"}
-    | {"pieces", "registry", "seeding"},
+    "methods": {"degradation", "devices", "engine", "errors", "image_values", "per_image", "pieces", "recovery"}
+    | {"registry", "seeding"},
     "engine": {"accelerate", "degradation", "devices", "errors", "per_image", "recovery"},
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},
-    "models": {"archives", "checkpoints", "counting", "devices", "diffusion", "errors", "hub", "images", "limits"}
-    | {"model_folders", "pickles", "registry", "user_code"},
-    "sources": {"archives", "arrangement", "decoding", "errors", "image_files", "image_forms", "images", "lazy_names"}
-    | {"limits", "names", "pickles", "pil_images", "records", "registry", "user_code"},
+    "models": {"checkpoints", "counting", "devices", "diffusion", "errors", "files", "hub", "images"}
+    | {"model_folders", "registry", "user_code"},
+    "sources": {"counting", "errors", "files", "images", "lazy_names", "records", "registry", "user_code"},
     "hub": {"errors"},
-    "model_folders": {"archives", "devices", "errors", "records"},
-    "checkpoints": {"archives", "devices", "errors", "networks", "records"},
+    "model_folders": {"devices", "errors", "files", "records"},
+    "checkpoints": {"devices", "errors", "files", "networks", "records"},
     "training": CHANGES_WEIGHTS,
-    "diffusion": {"archives", "checkpoints", "devices", "errors", "hub", "images", "interruption", "limits"}
-    | {"locks", "model_folders", "names", "records", "scoring", "seeding"},
-    "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "nearest", "scoring"},
-    "canaries": {"decoding", "duplicates", "errors", "images", "lazy_names", "locks", "records", "sources"},
+    "diffusion": {"checkpoints", "counting", "devices", "errors", "files", "hub", "images", "interruption"}
+    | {"model_folders", "records", "registry", "scoring", "seeding"},
+    "extraction": {"counting", "devices", "diffusion", "errors", "images", "methods", "models", "nearest", "scoring"},
+    "canaries": {"duplicates", "errors", "files", "images", "lazy_names", "records", "sources"},
     "report": {"counting", "errors", "lazy_names", "palette", "records", "scoring", "visible"},
     "auditing": JOINS | {"canaries", "distributed", "extraction", "report"},
-    "callbacks": {"auditing", "degradation", "devices", "distributed", "errors", "images", "lazy_names", "methods"}
-    | {"models", "scoring"},
+    "callbacks": {"auditing", "counting", "degradation", "devices", "distributed", "errors", "images"}
+    | {"lazy_names", "methods", "models", "recovery", "scoring"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},
     "distributed": {"errors", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},
     # Tables and figures of records: masks and methods give their labels, nothing is measured.
-    "paper/render": {"degradation", "errors", "methods", "palette", "records", "scoring"}
-    | {
-        "paper/__init__",
-        "paper/cells",
-        "paper/experiment",
-        "paper/experiments",
-        "paper/scales",
-        "paper/store",
-        "paper/workspace",
-    },
+    "paper/render": {"degradation", "errors", "methods", "palette", "paper/__init__", "paper/cells"}
+    | {"paper/experiment", "paper/experiments", "paper/scales", "paper/store", "paper/workspace", "records"}
+    | {"scoring"},
     "cli": JOINS | {"auditing", "canaries", "demo", "distributed", "extraction", "paper", "report"},
 }
 LEAN = LEAVES | {"accelerate", "attractors", "engine", "methods"}  # only torch and numpy at the top of a file
@@ -180,6 +164,13 @@ def test_imports_within_the_package(path: Path) -> None:
     used = {part_imported(name, allowed) for name in modules if name.startswith("recollect.")}
     forbidden = used - allowed
     assert not forbidden, f"{part} may not import {sorted(forbidden)}"
+
+
+def test_contributing_says_what_every_part_is_about() -> None:
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
+    single = {path.stem for path in PACKAGE.glob("*.py")} - ANYTHING
+    folders = {path.parent.name + "/" for path in PACKAGE.glob("*/__init__.py")}
+    assert {name for name in single | folders if f"`{name}`" not in text} == set()
 
 
 def test_the_engine_imports_acceleration_in_one_place() -> None:

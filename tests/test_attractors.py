@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -286,6 +287,22 @@ def test_a_jacobian_that_is_not_finite_is_undecided() -> None:
     for limit in (0, 768):
         radius = spectral_radius(lambda x: x.sqrt(), torch.zeros(1, 3, 3), dense_limit=limit)
         assert (radius.converged, radius.below_one) == (False, None)
+
+
+def test_a_proximal_test_without_its_eigenvalues_is_undecided() -> None:
+    """Eigenvalues crowd at both ends: Lanczos' method is stopped before it converges."""
+    size = 2000
+    spread = (0.5 - torch.linspace(0, math.pi, size).double().cos() / 2).view(1, 1, 40, 50)
+    stopped = proximal_test(lambda x: spread * x, torch.zeros(1, 40, 50).double(), tolerance=1e-9)
+    assert np.isnan([stopped.lowest, stopped.highest]).all()
+    assert (stopped.symmetric, stopped.passed, stopped.undecided) == (True, False, True)
+    assert "the eigensolver did not converge" in str(stopped)
+    asymmetric = proximal_test(lambda x: (spread * x).roll(1, 3), torch.zeros(1, 40, 50).double(), tolerance=1e-9)
+    assert (asymmetric.passed, asymmetric.undecided) == (False, False)
+
+
+def test_a_proximal_test_of_a_jacobian_that_is_not_finite_is_undecided() -> None:
+    assert proximal_test(lambda x: x.sqrt(), torch.zeros(1, 3, 3), dense_limit=0).undecided
 
 
 def test_fixed_point_error_is_an_images_own(rng: torch.Generator) -> None:

@@ -1,4 +1,4 @@
-from recollect.counting import counted, counted_kinds
+from recollect.counting import counted, counted_kinds, of_kind
 
 
 def test_one_thing_has_no_plural() -> None:
@@ -9,3 +9,11 @@ def test_the_last_kind_decides_the_plural_of_several() -> None:
     assert counted_kinds({"training": 1}, "image") == "1 training image"
     assert counted_kinds({"training": 1, "unseen": 20}, "image") == "1 training and 20 unseen images"
     assert counted_kinds({"training": 20, "unseen": 1}, "image") == "20 training and 1 unseen image"
+
+
+def test_a_sentence_about_images_is_written_for_rows_and_signals() -> None:
+    sentence = "Original images and one damaged image of other pictures; no pixel, nor pixels of an_image.png."
+    assert of_kind(sentence, "images") == sentence
+    expected = "Original rows and one damaged row of other rows; no value, nor values of an_image.png."
+    assert of_kind(sentence, "rows") == expected
+    assert of_kind("Images", "signals") == "Signals"

@@ -154,7 +154,7 @@ def test_no_duplicates_is_false_and_the_record_is_json(rng: torch.Generator) -> 
 
 def test_what_makes_no_sense_is_refused() -> None:
     train = Images(torch.rand(2, 1, 4, 4))
-    with pytest.raises(InputError, match=r"control images \(1, 4, 5\)"):
+    with pytest.raises(InputError, match=r"differ in size \(images of 1x4x4 and images of 1x4x5\)"):
         find_duplicates(train, Images(torch.rand(2, 1, 4, 5)))
     with pytest.raises(InputError, match="negative"):
         find_duplicates(train, near=-1)

@@ -96,7 +96,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     # places
     "no such path": (lambda: recollect.load(Path("nowhere")), "There is no folder .*nowhere"),
     "a folder for an array": (lambda: audit(train="here.npy"), "There is no file here.npy"),
-    "a file for a folder": (lambda: audit(train="folder:text.txt"), "text.txt is a file, not a folder"),
+    "a file for a folder": (lambda: audit(train="folder:text.txt"), r"text.txt is a file, not a folder; .* \.npy"),
+    "a web address": (lambda: audit(train="https://example.org/a.npy?x=1"), "No source opens an address on the web"),
+    "a script for a module": (lambda: audit("models/vae.py:build"), "so write models.vae:build"),
+    "an option of the model": (lambda: audit(device="mps"), "device is an option of the model .*recollect.open_model"),
+    "a chunk that is no number": (lambda: audit(chunk="a"), "chunk is a number of images, 1 or more; got 'a'"),
+    "items without an image": (lambda: audit(train=[{"label": 1}] * 4), "keys label; none of these holds an image"),
     "an empty folder": (lambda: audit(train="folder:empty"), "The folder empty holds nothing"),
     "a folder for a model": (lambda: audit("empty"), "empty is a folder, not a file"),
     "a file for results": (lambda: audit(out="text.txt"), "text.txt is a file; results need a folder"),
@@ -125,6 +130,11 @@ def test_what_is_a_number() -> None:
 
 def test_one_line_is_taken_of_another_library_and_no_control_character_reaches_the_terminal() -> None:
     assert first_line(ValueError("a\x1b[31mb\nsecond")) == r"a\x1b[31mb"
+    assert first_line(ValueError("It does not fit:\n\tsize mismatch\nthird")) == "It does not fit: size mismatch"
+    wrapped = (
+        "The following operation failed in the TorchScript interpreter.\nTraceback\n  code\nRuntimeError: shapes\n"
+    )
+    assert first_line(RuntimeError(wrapped)) == "RuntimeError: shapes"
     assert last_line(ValueError("Traceback\n  why\x1b\n")) == r"why\x1b"
     assert first_line(ValueError()) == last_line(ValueError("\n")) == "ValueError"
     assert len(first_line(ValueError("x" * 1000))) == 300

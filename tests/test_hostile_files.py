@@ -498,6 +498,58 @@ def a_record_of_short_texts(folder: Path) -> Task:
 
 
 @hostile
+def a_table_of_two_million_columns(folder: Path) -> Task:
+    (folder / "a.csv").write_bytes(b"0," * 2_000_000 + b"0\n")
+    return "images", str(folder / "a.csv"), {}, "RECOLLECT_MAX_COLUMNS"
+
+
+@hostile
+def a_table_of_one_long_text(folder: Path) -> Task:
+    (folder / "a.tsv").write_bytes(b"a\tb\n1\t" + b"x" * 3_000_000)
+    return "images", str(folder / "a.tsv"), {}, r"such as 'x{40}\.\.\.'; leave it out"
+
+
+@hostile
+def a_split_that_names_code(folder: Path) -> Task:
+    entry = {"source": "code:antigravity:fly", "ids": ["0"], "sha256": ""}
+    (folder / "split.json").write_text(json.dumps({"train": entry, "control": entry}))
+    return "images", str(folder / "split.json"), {}, "which no file may name"
+
+
+def plan(folder: Path, text: str, says: str) -> Task:
+    (folder / "audit.toml").write_text(f'fail-above = "1%"\nthreshold = "exact"\n{text}\n')
+    return "plan", str(folder / "audit.toml"), {}, says
+
+
+@hostile
+def a_plan_that_names_code(folder: Path) -> Task:
+    return plan(folder, 'train = "antigravity:fly"', "names code for train")
+
+
+@hostile
+def a_plan_in_brackets(folder: Path) -> Task:
+    return plan(folder, f"gamma = {'[' * 100_000}", "cannot be read as TOML")
+
+
+def network_folder(folder: Path, says: str, **settings: Any) -> Task:
+    write_tensors(folder / "model" / "diffusion_pytorch_model.safetensors", {"a": torch.zeros(1)}, {})
+    (folder / "model" / "config.json").write_text(json.dumps(settings))
+    return "model", str(folder / "model"), {}, says
+
+
+@hostile
+def a_wide_autoencoder_folder(folder: Path) -> Task:
+    return network_folder(folder, "weights", _class_name="AutoencoderKL", block_out_channels=[64_000] * 4)
+
+
+@hostile
+def a_wide_masked_autoencoder_folder(folder: Path) -> Task:
+    task = network_folder(folder, "weights", architectures=["ViTMAEForPreTraining"], hidden_size=960_000)
+    (folder / "model" / "diffusion_pytorch_model.safetensors").rename(folder / "model" / "model.safetensors")
+    return task
+
+
+@hostile
 def a_pipe_as_a_model(folder: Path) -> Task:
     os.mkfifo(folder / "m.pt")
     return "model", str(folder / "m.pt"), {}, "does not exist"

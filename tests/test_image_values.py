@@ -9,7 +9,7 @@ from recollect.image_values import (
     mean_square,
     per_image,
     pixel_means,
-    place_dimensions,
+    position_dimensions,
 )
 
 
@@ -39,4 +39,4 @@ def test_pixels_of_images_are_places_and_those_of_others_values() -> None:
         assert pixel_means(values) is values
         assert first_channel(values) is values
         assert torch.equal(any_channel(values > 0.5), values > 0.5)
-    assert [place_dimensions(values) for values in (images, signals, rows)] == [(2, 3), (2,), (1,)]
+    assert [position_dimensions(values) for values in (images, signals, rows)] == [(2, 3), (2,), (1,)]

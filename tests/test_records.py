@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import Blind, InputError
-from recollect.limits import RECORD_BYTES, RECORD_PARTS
+from recollect.files.limits import RECORD_BYTES, RECORD_PARTS
 from recollect.records import (
     FORMAT,
     CellFolder,

@@ -1,6 +1,7 @@
 import torch
 
 from recollect import Blind, Erasure, Recovery, Stop
+from recollect.recovery import progress_of_part
 
 
 def recovery() -> Recovery:
@@ -41,3 +42,12 @@ def test_one_image_is_still_a_batch() -> None:
 def test_methods_are_immutable_and_compare_by_their_settings() -> None:
     assert Blind(gamma=0.1) == Blind(gamma=0.1) != Blind(gamma=0.2)
     assert len({Blind(), Blind()}) == 1
+
+
+def test_a_part_reports_its_progress_as_that_of_the_whole() -> None:
+    reported: list[tuple[int, int]] = []
+    report = progress_of_part(lambda done, total: reported.append((done, total)), 10, 30)
+    assert report is not None
+    report(5, 10)
+    assert reported == [(15, 30)]
+    assert progress_of_part(None, 10, 30) is None

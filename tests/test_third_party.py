@@ -3,7 +3,10 @@
 import csv
 import html
 import json
+import re
+import shlex
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,7 @@ FILES = {
             label = "one pass of the model"
             summary = "takes what the model returns for the damaged image"
             headline_rank = 9
+            colour = "violet"
 
             def step(self, f, batch):
                 done = torch.full_like(batch.stop, Stop.DONE)
@@ -49,6 +53,21 @@ FILES = {
 
             def forward(self, x):
                 return self.layers(x)
+    """,
+    "denoising_network.py": """
+        from torch import nn
+        from recollect.diffusion.networks import DenoisingNetwork
+
+        class OneLayer(DenoisingNetwork):
+            name = "one-layer"
+            summary = "one convolution, told nothing of the noise"
+
+            def __init__(self, shape):
+                super().__init__(shape)
+                self.layer = nn.Conv2d(shape[0], shape[0], 3, padding=1)
+
+            def forward(self, x, time):
+                return self.layer(x)
     """,
     "degradation.py": """
         from dataclasses import dataclass, replace
@@ -130,6 +149,9 @@ ENTRY_POINTS = """
     [recollect.networks]
     bottleneck = third_party.network:Bottleneck
 
+    [recollect.diffusion.networks]
+    one-layer = third_party.denoising_network:OneLayer
+
     [recollect.degradation]
     dimmed = third_party.degradation:Dimmed
 
@@ -169,7 +191,7 @@ def test_a_network_is_built_saved_and_opened(installed: Path) -> None:
         from recollect.checkpoints import load_checkpoint, save_checkpoint
         from recollect.networks import NETWORKS
 
-        assert list(NETWORKS) == ["fc", "unet", "bottleneck"]
+        assert list(NETWORKS)[:2] == ["fc", "unet"]
         network = NETWORKS["bottleneck"].for_images((1, 8, 8), width=6)
         assert network.settings == {"channels": 1, "width": 6, "seed": 42}
         save_checkpoint("network.safetensors", network, {"loss": 1.0})
@@ -180,11 +202,23 @@ def test_a_network_is_built_saved_and_opened(installed: Path) -> None:
     """)  # fmt: skip
 
 
+def test_a_denoising_network_is_trained_and_opened(installed: Path) -> None:
+    run(installed, """
+        from recollect.diffusion import DenoiserRecipe, open_denoiser, train_denoiser
+
+        images = recollect.load("photos?count=4&size=8")
+        recipe = DenoiserRecipe("one-layer", batch=2)
+        train_denoiser(images, "denoiser", max_steps=2, recipe=recipe, device="cpu", samples=0)
+        opened = open_denoiser("denoiser")
+        assert opened.shape == images.shape
+    """)  # fmt: skip
+
+
 def test_a_degradation_is_asked_for_by_name_and_recovered_from(installed: Path) -> None:
     run(installed, """
         from recollect.degradation import DEGRADATIONS, degradation
 
-        assert list(DEGRADATIONS) == ["blur", "coarse", "dimmed"]
+        assert list(DEGRADATIONS)[:2] == ["blur", "coarse"]
         images = recollect.Images(torch.rand(3, 3, 8, 8))
         truth = degradation("dimmed:0.5", images.shape)
         seen = recollect.observe(images, truth)
@@ -249,15 +283,34 @@ def recollect_prints(folder: Path, *commands: list[str]) -> str:
 
 
 def test_help_lists_all_kinds(installed: Path) -> None:
-    listed = " ".join(recollect_prints(installed, ["audit", "--help"], ["train", "--help"]).split())
+    commands = ["audit", "--help"], ["train", "--help"], ["denoiser", "train", "--help"]
+    listed = " ".join(recollect_prints(installed, *commands).split())
     for name, summary in (
         ("one-pass", "takes what the model returns for the damaged image"),
         ("dimmed:0.5", "every value times a factor"),
         ("bottleneck", "two convolutions"),
+        ("one-layer", "one convolution, told nothing of the noise"),
         ("model.link", "a text file that names a checkpoint"),
-        ("static?level=0.25&count=4", "random values up to a level"),
     ):
         assert f"{name}: {summary}" in listed
+    assert "static." in listed  # the last of the names; recollect data list shows addresses
+
+
+def test_the_package_of_the_page_works_as_it_stands(tmp_path: Path) -> None:
+    """Its code and its entry points, installed as a package; the page's command then runs on the command line."""
+    page = (Path(__file__).parents[1] / "docs/contributing/adding-a-format-or-source.md").read_text()
+    blocks = {kind: re.findall(rf"^```{kind}\n(.*?)^```", page, re.S | re.M) for kind in ("python", "toml")}
+    (tmp_path / "my_package.py").write_text("\n".join(blocks["python"]))
+    about = tmp_path / "my_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    registered = tomllib.loads("\n".join(blocks["toml"]))["project"]["entry-points"]
+    lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in names.items()) for group, names in registered.items()]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    (tmp_path / "model.matrix").write_text("# matrix\n" + "\n".join(" ".join(["0.015625"] * 64) for _ in range(64)))
+    (command,) = re.findall(r"^    recollect (audit model.matrix .*)$", page, re.M)
+    recollect_prints(tmp_path, [*shlex.split(command), "--masks", "half", "--methods", "iterate", "--gamma", "0.5"])
+    assert (tmp_path / "audit" / "report.html").exists()
 
 
 @pytest.fixture(scope="module")
@@ -300,3 +353,4 @@ def test_the_report_names_all_kinds(installed: Path, printout: str) -> None:
         "static?count=4&seed=42&part=train&level=0.5",
     ):  # fmt: skip
         assert f">{text}<" in page or f" {text}<" in page
+    assert '"colours": {"one-pass": "violet"}' in page

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import InputError
-from recollect.user_code import call, can_be_found, find_code, names_code
+from recollect import InputError, load, open_model
+from recollect.user_code import advice_for_script, call, can_be_found, find_code, names_code
 
 
 @pytest.fixture
@@ -29,3 +29,11 @@ def test_what_is_missing_or_fails_is_said_in_a_sentence(module: str) -> None:
         find_code(f"{module}:nothing")
     with pytest.raises(InputError, match="division by zero"):
         call(find_code(f"{module}:fail"), f"{module}:fail", "a number")
+
+
+@pytest.mark.parametrize("named", ["code_of_a_user.py:make", "./code_of_a_user.py:make", "code_of_a_user.py"])
+def test_a_script_is_no_module_and_its_name_is_told(module: str, named: str) -> None:
+    assert f"write {module}:{'make' if ':' in named else 'NAME'} in place of {named}." in advice_for_script(named)
+    for opening in (open_model, load):
+        with pytest.raises(InputError, match=r"Code is named as package\.module:name, so write code_of_a_user:"):
+            opening(named)

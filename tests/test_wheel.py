@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import sysconfig
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
 
+from recollect.version import __version__
 from tests.read_only_repository import ROOT
 
 PACKAGE = ROOT / "recollect"
@@ -25,30 +26,53 @@ def test_every_file_of_the_package_is_named_for_the_wheel() -> None:
     assert [*left_out, *without_package] == []
 
 
-@pytest.mark.slow
-def test_the_wheel_runs_outside_the_repository(tmp_path: Path) -> None:
-    source, unpacked = tmp_path / "source", tmp_path / "unpacked"
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel where only it and this environment's other packages can be imported; gives the environment."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source, environment = folder / "source", folder / "environment"
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE", "recollect"):
         subprocess.run(["cp", "-r", ROOT / name, source], check=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(tmp_path),
-        str(source),
-    ]
-    subprocess.run(command, check=True)
-    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
-        wheel.extractall(unpacked)
-    code = "import recollect.diffusion as d; print(d.__file__); print(d.bundled().shape)"
+    pip, here = [sys.executable, "-m", "pip"], ["--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "wheel", *here, "--no-build-isolation", "-w", folder, source], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    python = environment / "bin" / "python"
+    subprocess.run([*pip, "--python", python, "install", *here, next(folder.glob("*.whl"))], check=True)
+    packages = next(environment.glob("lib/python*/site-packages"))
+    # A path in a .pth file is searched, and .pth files in it are not read: the repository's own among them.
+    (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return environment
+
+
+def runs(installed: Path, folder: Path, *command: str) -> str:
+    """Run a program of the environment in another folder, without the repository."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    program = installed / "bin" / command[0]
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(unpacked)},
-    )  # fmt: skip
-    assert done.stdout == f"{unpacked}/recollect/diffusion/__init__.py\n(3, 32, 32)\n"
+        [program, *command[1:]], cwd=folder, capture_output=True, text=True, check=False, env=variables
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_its_files(installed: Path, tmp_path: Path) -> None:
+    code = "import recollect.diffusion as d; print(d.__file__); print(d.bundled().shape)"
+    file, shape = runs(installed, tmp_path, "python", "-c", code).splitlines()
+    assert Path(file).is_relative_to(installed)
+    assert shape == "(3, 32, 32)"
+
+
+@pytest.mark.slow
+def test_the_command_line_of_the_wheel_trains_audits_and_reports(installed: Path, tmp_path: Path) -> None:
+    assert runs(installed, tmp_path, "recollect", "--version") == f"recollect {__version__}\n"
+    code = (
+        "import recollect as r; from recollect.checkpoints import save_checkpoint; "
+        "save_checkpoint('m.safetensors', r.FullyConnected((3, 8, 8), layers=2, width=8, seed=0), {})"
+    )
+    runs(installed, tmp_path, "python", "-c", code)
+    audit = ["audit", "m.safetensors", "--train", "photos?count=4&size=8", "--masks", "half", "--methods", "iterate"]
+    assert "This model reproduces 0 of 4 training images" in runs(installed, tmp_path, "recollect", *audit)
+    assert (tmp_path / "audit" / "report.html").stat().st_size > 10_000
+    assert runs(installed, tmp_path, "recollect", "verify", "audit").startswith("Verified: ")

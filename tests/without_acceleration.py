@@ -23,7 +23,8 @@ def main() -> int:
         copy = Path(folder) / "project"
         for name in ("recollect", "tests"):
             shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "pyproject.toml", copy)
+        for name in ("pyproject.toml", "CONTRIBUTING.md"):  # tests read the second
+            shutil.copy(ROOT / name, copy)
         shutil.rmtree(copy / "recollect" / "accelerate")
         shutil.rmtree(copy / "tests" / "accelerate")
         (copy / "sitecustomize.py").write_text(FORGET_INSTALLATION)

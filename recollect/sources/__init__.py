@@ -6,13 +6,13 @@ from recollect.lazy_names import lazy_names
 from recollect.sources.base import SOURCES, Archive, Catalogue, Source
 
 if TYPE_CHECKING:
-    from recollect.sources.open_source import control_of, load
+    from recollect.sources.open_source import control_of, load, runs_code
     from recollect.sources.splits import Split, reproduce, split
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "open_source": ["control_of", "load"],
+        "open_source": ["control_of", "load", "runs_code"],
         "splits": ["Split", "reproduce", "split"],
     },
 )
@@ -26,5 +26,6 @@ __all__ = [
     "control_of",
     "load",
     "reproduce",
+    "runs_code",
     "split",
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.errors import InputError
+from recollect.user_code import advice_for_script
 
 if TYPE_CHECKING:
     from recollect.sources.base import Source
@@ -74,6 +75,8 @@ def parse(text: str, sources: Mapping[str, Source]) -> Address:
 
 def _source_and_path(location: str, sources: Mapping[str, Source]) -> tuple[str, str]:
     name, colon, path = location.partition(":")
+    if name in ("http", "https") and path.startswith("//"):
+        raise InputError(f"No source opens an address on the web; download {location} and give its path.")
     if name in sources:
         if colon and not path:
             raise InputError(f"{location!r} has no path after its colon; write {name}:PATH.")
@@ -99,6 +102,8 @@ def _names_source(location: str) -> bool:
 
 
 def _no_such_source(location: str, sources: Mapping[str, Source]) -> InputError:
+    if advice := advice_for_script(location):
+        return InputError(advice)
     if "?" in location:
         return InputError(
             f"After the ? of {location!r} come parameter=value pairs joined by &, such as count=40&size=32."

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.archives import check_safetensors, open_zip
-from recollect.arrangement import arrange
 from recollect.errors import InputError
-from recollect.limits import IMAGES
+from recollect.files.archives import check_safetensors, open_zip
+from recollect.files.limits import IMAGES
+from recollect.images.arrangement import arrange
 from recollect.sources import stated_range
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue, Progress, Source

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.decoding import Meter, decode, suffixes
+from recollect.counting import counted
 from recollect.errors import InputError
-from recollect.image_files import in_parallel, quiet, read_files
-from recollect.limits import IMAGES
+from recollect.files.limits import IMAGES
+from recollect.images.decoding import Meter, decode, suffixes
+from recollect.images.image_files import in_parallel, quiet, read_files
 from recollect.sources.address import Address
-from recollect.sources.base import Catalogue, Progress, Source
+from recollect.sources.base import SOURCES, Catalogue, Progress, Source
 from recollect.sources.conversion import Conversion
+from recollect.user_code import advice_for_script
 
 _ADVICE = "Repair or remove them, or add bad=skip to leave such files out."
 _SIZE_ADVICE = "Add size={smallest} to cut each to its centred square and shrink it, or resize={smallest}."
@@ -43,12 +45,17 @@ def list_images(path: Path, address: Address) -> Catalogue:
 
 def _list(path: Path) -> list[str]:
     if not path.is_dir():
-        raise InputError(f"{path} is a file, not a folder." if path.is_file() else f"There is no folder {path}.")
+        if advice := advice_for_script(str(path)):
+            raise InputError(advice)
+        if not path.is_file():
+            raise InputError(f"There is no folder {path}.")
+        kinds = ", ".join(suffix for source in SOURCES.values() for suffix in source.suffixes)
+        raise InputError(f"{path} is a file, not a folder; files that hold sets end in {kinds}.")
     files = list(_visible_files(path))
     names = [file for file in files if Path(file).suffix.lower() in suffixes()]
     if not names:
-        seen = f"{len(files)} files, but none of them" if files else "nothing that"
-        raise InputError(f"The folder {path} holds {seen} ends like an image file (.png, .jpg and so on).")
+        seen = f"{counted(len(files), 'file')}, but none" if files else "nothing"
+        raise InputError(f"The folder {path} holds {seen} that ends like an image file (.png, .jpg and so on).")
     return sorted(names)
 
 

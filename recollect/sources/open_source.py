@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.image_files import check_set, quiet
-from recollect.limits import MIB, Limit
-from recollect.names import printable
+from recollect.files.limits import MIB, Limit
+from recollect.files.names import printable
+from recollect.images.image_files import check_set, quiet
 from recollect.sources.address import Address, parse
 from recollect.sources.base import SOURCES, Catalogue, Progress
 from recollect.sources.cache import cache_folder
@@ -31,9 +31,20 @@ FEWEST_ON_DISK = 64  # images
 
 
 def load(text: str | Path, *, progress: Progress | None = None) -> Images:
-    """Load the images of a source address such as `photos?count=40&size=32`, or of a path.
+    """Load the images of a source address, or of a path.
 
-    `progress(done, total)` is called while images are read.
+    Args:
+        text: A source address such as `photos?count=40&size=32`, or the path of a folder or file.
+        progress: Called with the number of images read and the number in all.
+
+    Returns:
+        The images, with ids and a name from the source.
+
+    Examples:
+        >>> import recollect
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> images.shape
+        (3, 8, 8)
     """
     if isinstance(text, Path):
         text = str(text.expanduser().absolute())  # with a slash in it, it cannot be read as the name of a source
@@ -47,6 +58,14 @@ def load(text: str | Path, *, progress: Progress | None = None) -> Images:
             "The files have changed since, or are converted otherwise."
         )
     return images
+
+
+def runs_code(text: str) -> bool:
+    """Say whether to open this source address is to run code that it names; nothing is run here."""
+    try:
+        return SOURCES[parse(text, SOURCES).source].runs_code
+    except InputError:  # it names no source
+        return False
 
 
 def control_of(train: str | Path) -> str | None:
@@ -113,7 +132,7 @@ class SourceReader:
     catalogue: Catalogue | None = None
 
     def __call__(self, positions: np.ndarray, progress: Progress = quiet) -> Tensor:
-        from recollect.image_forms import tensor_of
+        from recollect.images.image_forms import tensor_of
 
         address = parse(self.address, SOURCES)
         if self.catalogue is None:
@@ -123,7 +142,11 @@ class SourceReader:
             return tensor_of(Conversion.of(address).all(values))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"address": self.address, "catalogue": None}
+        """Leave the list of images here, and name the path in full: other processes have other working folders."""
+        address = parse(self.address, SOURCES)
+        if address.path:
+            address = replace(address, path=str(location_of(address).absolute()))
+        return {"address": str(address), "catalogue": None}
 
 
 @lru_cache(maxsize=4)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.decoding import decode
 from recollect.errors import InputError
+from recollect.images.decoding import decode
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue, Progress, Source
 from recollect.sources.resize import to_square

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.pickles import check_work
+from recollect.files.pickles import check_work
 
 
 def load(data: bytes, name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from recollect.errors import InputError
 from recollect.sources.address import PARTS, Address
 from recollect.sources.base import Catalogue, Progress, Source
 
@@ -18,7 +19,10 @@ def list_images(path: Path, _address: Address) -> Catalogue:
     from recollect.sources.splits import Recorded
 
     record: Mapping[str, Any] = read_json(path)
-    recorded = [Recorded.of(record, part) for part in PARTS]
+    try:
+        recorded = [Recorded.of(record, part, folder=path.parent) for part in PARTS]
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
     def read(positions: np.ndarray, progress: Progress) -> np.ndarray:
         ends = np.cumsum([len(part.positions) for part in recorded])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recollect.counting import counted
 from recollect.errors import InputError
 from recollect.sources.address import PARTS, Address, parse
 from recollect.sources.base import SOURCES, Catalogue, Progress
@@ -26,8 +28,9 @@ class Split:
     control: Images
 
     def __post_init__(self) -> None:
-        if self.train.shape != self.control.shape:
-            raise InputError(f"Train images are {self.train.shape} (C, H, W) and control images {self.control.shape}.")
+        from recollect.images import check_alike  # imports torch
+
+        check_alike(self.train, self.control)
 
     def record(self) -> dict[str, Any]:
         """Return what `reproduce` and `verify` need: plain values that can be written as JSON."""
@@ -59,7 +62,7 @@ def split(train: str, control: str | None = None, *, progress: Progress | None =
     shared = set(made.train.ids) & set(made.control.ids) if same else set()
     if shared:
         raise InputError(
-            f"{len(shared)} images, such as {min(shared)}, are in both {made.train.name} and {made.control.name}: "
+            f"{made.train.name} and {made.control.name} share {counted(len(shared), 'image')}, such as {min(shared)}: "
             + ("give control as part=control." if address.part == other.part else "ask for fewer of one.")
         )
     return made
@@ -88,8 +91,13 @@ class Recorded:
     positions: np.ndarray
 
     @classmethod
-    def of(cls, record: Mapping[str, Any], part: str, source: str | None = None) -> Recorded:
-        """Find the images of a part by their ids; `source` is where they are now if moved."""
+    def of(
+        cls, record: Mapping[str, Any], part: str, source: str | None = None, folder: Path | None = None
+    ) -> Recorded:
+        """Find the images of a part by their ids; `source` is where they are now if moved.
+
+        A relative path is one in the working folder, or in this folder.
+        """
         entry = _entry(record, part)
         address = parse(entry["source"], SOURCES)
         if source is not None:
@@ -97,11 +105,12 @@ class Recorded:
             address = replace(address, source=moved.source, path=moved.path)
         elif SOURCES[address.source].runs_code or SOURCES[address.source].holds_control:
             raise InputError(f"The record names {address}, which no file may name; give that address itself.")
+        address = _found_beside(address, folder)
         catalogue = open_catalogue(address)
         position_of = {name: position for position, name in enumerate(catalogue.ids)}
         missing = [name for name in entry["ids"] if name not in position_of]
         if missing:
-            raise InputError(f"{len(missing)} images of the record are not in {address}, the first is {missing[0]!r}.")
+            raise InputError(f"{address} lacks {counted(len(missing), 'image')} of the record, such as {missing[0]!r}.")
         return cls(address, catalogue, np.array([position_of[name] for name in entry["ids"]]))
 
     @property
@@ -109,11 +118,19 @@ class Recorded:
         return [self.catalogue.ids[position] for position in self.positions]
 
     def read(self, rows: np.ndarray, progress: Progress) -> np.ndarray:
-        """Read the images at these places of the record, converted as the record's own address says."""
+        """Read the images at these positions of the record, converted as the record's own address says."""
         return Conversion.of(self.address).all(self.catalogue.read(self.positions[rows], progress))
 
     def load(self, progress: Progress | None) -> Images:
         return read(self.catalogue, self.positions, self.address, progress)
+
+
+def _found_beside(address: Address, folder: Path | None) -> Address:
+    """Return the address of a file in a folder, if the working folder has none of its name."""
+    if folder is None or not address.path or location_of(address).exists():
+        return address
+    beside = folder / address.path
+    return replace(address, path=str(beside)) if beside.exists() else address
 
 
 def _record(images: Images) -> dict[str, Any]:
@@ -134,7 +151,7 @@ def _entry(record: Mapping[str, Any], part: str) -> Mapping[str, Any]:
 
 
 def _is_list(ids: object) -> bool:
-    return isinstance(ids, (list, tuple)) and len(ids) > 0
+    return isinstance(ids, (list, tuple)) and len(ids) > 0 and all(isinstance(name, str) for name in ids)
 
 
 def _difference(ids: tuple[str, ...], expected: Mapping[str, Any]) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.arrangement import arrange
+from recollect.counting import counted
 from recollect.errors import InputError, first_line
-from recollect.limits import IMAGES, SET_BYTES
+from recollect.files.limits import COLUMNS, IMAGES, SET_BYTES
+from recollect.images.arrangement import arrange
 from recollect.sources import stated_range
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue, Progress, Source
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".csv", ".tsv")
 SEPARATORS = (",", ";", "\t")
+LONGEST_NAME = 200  # characters of a column's name, on average
+LONGEST_SHOWN = 40  # characters of a name or a cell in an error
+_TWO_NUMBERS = re.compile(r"\s*[-+]?\d+[,;\t ][-+\d]")
 
 
 def list_images(path: Path, address: Address) -> Catalogue:
@@ -48,13 +54,20 @@ def _load(path: Path) -> pd.DataFrame:
     SET_BYTES.check(path.stat().st_size, f"{path} has {path.stat().st_size:,} bytes.")
     try:
         with path.open(encoding="utf-8-sig") as file:
-            first = file.readline(1_000_000).rstrip("\r\n")
+            first = file.readline(LONGEST_NAME * COLUMNS.value).rstrip("\r\n")
         separator = max(SEPARATORS, key=first.count)
-        has_names = not all(_is_number(cell) for cell in first.split(separator))
-        table = pd.read_csv(
-            path, sep=separator, header=0 if has_names else None, encoding="utf-8-sig", compression=None,
-            low_memory=False,
-        )  # fmt: skip
+        cells = first.split(separator)
+        COLUMNS.check(len(cells), f"{path} has {len(cells):,} columns.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows that are longer than the first
+            table = pd.read_csv(
+                path, sep=separator, header=None if all(map(_is_number, cells)) else 0, index_col=False,
+                encoding="utf-8-sig", compression=None, low_memory=False,
+            )  # fmt: skip
+    except pd.errors.ParserWarning:
+        raise InputError(f"{path} has rows with more values than its first line has columns.") from None
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
         raise InputError(f"{path} cannot be read as a table ({first_line(error)}).") from None
     if table.empty:
@@ -75,9 +88,9 @@ def _chosen(table: pd.DataFrame, path: Path, address: Address) -> pd.DataFrame:
     keep, drop = (_names(address.parameters.get(name)) for name in ("columns", "drop"))
     unknown = [name for name in (*keep, *drop) if name not in table.columns]
     if unknown:
-        listed = ", ".join(table.columns[:12])
+        listed = ", ".join(map(_short, table.columns[:12]))
         raise InputError(
-            f"{path} has no column {unknown[0]!r}; it has {listed}{', ...' if table.shape[1] > 12 else ''}."
+            f"{path} has no column {_short(unknown[0])!r}; it has {listed}{', ...' if table.shape[1] > 12 else ''}."
         )
     chosen = table[keep] if keep else table
     chosen = chosen.drop(columns=[name for name in drop if name in chosen])
@@ -92,18 +105,35 @@ def _names(text: str | None) -> list[str]:
 
 def _values(table: pd.DataFrame, path: Path, kind: str) -> np.ndarray:
     """Return the numbers of a table as rows or signals; text and missing values are refused by their column."""
-    for name in table.columns:
-        column = table[name]
-        if column.dtype.kind not in "buif":
-            text = next(cell for cell in column if not isinstance(cell, (int, float)))
-            raise InputError(f"{path}: column {name!r} holds text, such as {text!r}; leave it out with drop={name}.")
-        if column.isna().any():
-            row = int(column.isna().to_numpy().argmax())
-            raise InputError(
-                f"{path}: column {name!r} has {int(column.isna().sum())} missing values, the first in row {row}; fill "
-                f"them, or leave the column out with drop={name}."
-            )
+    texts = [name for name, kind in table.dtypes.items() if kind.kind not in "buif"]
+    if texts:
+        raise _refused(path, str(texts[0]), f"holds {_not_a_number(table[texts[0]])}")
+    missing = table.isna().to_numpy()
+    if missing.any():
+        number = int(missing.any(0).argmax())
+        amount = counted(int(missing[:, number].sum()), "missing value")
+        first = int(missing[:, number].argmax())
+        raise _refused(path, str(table.columns[number]), f"has {amount}, the first in row {first}; fill them, or")
     return arrange(table.to_numpy(dtype=np.float64), kind)
+
+
+def _refused(path: Path, name: str, problem: str) -> InputError:
+    return InputError(f"{path}: column {_short(name)!r} {problem} leave it out with drop={_short(name)}.")
+
+
+def _not_a_number(column: pd.Series) -> str:
+    """Say what a column holds that cannot be read as a number."""
+    text = next((cell for cell in column if not isinstance(cell, (int, float))), None)
+    if text is None:
+        return "a whole number that is too large;"
+    held = f"text, such as {_short(str(text))!r}"
+    if _TWO_NUMBERS.match(str(text)[:LONGEST_SHOWN]):
+        return f"{held}: write decimals with a point and separate all columns in the same way, or"
+    return f"{held};"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def _read(

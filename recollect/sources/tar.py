@@ -1,4 +1,4 @@
-"""Tar archives from strangers: read front to back in memory, never unpacked to disk, and never far beyond a size."""
+"""Tar archives from strangers: read once, in memory, never unpacked to disk, and never far beyond a size."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from recollect.archives import Metered
 from recollect.errors import InputError
-from recollect.limits import SET_GROWTH
+from recollect.files.archives import Metered
+from recollect.files.limits import SET_GROWTH
 
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
 _MOST_MEMBERS = 1000

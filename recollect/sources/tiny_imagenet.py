@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from recollect.archives import BrokenZip, open_zip
-from recollect.decoding import decode
 from recollect.errors import InputError
-from recollect.image_files import in_parallel, refuse
+from recollect.files.archives import BrokenZip, open_zip
+from recollect.images.decoding import decode
+from recollect.images.image_files import in_parallel, refuse
 from recollect.sources.address import Address
 from recollect.sources.base import Archive, Catalogue, Progress, Source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect.limits import PACKED, SET_GROWTH
+from recollect.files.limits import PACKED, SET_GROWTH
 
 
 def check_unpacked(unpacked: int, path: Path) -> None:

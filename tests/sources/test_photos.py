@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.decoding import decode
 from recollect.duplicates import find_duplicates
 from recollect.errors import InputError
+from recollect.images.decoding import decode
 from recollect.sources import load, photos, split
 from recollect.sources.address import Address
 from recollect.sources.base import Catalogue

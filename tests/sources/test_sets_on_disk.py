@@ -58,6 +58,14 @@ def test_another_process_reads_the_file_itself(array: Path) -> None:
         _ = pickle.loads(packed).pixels
 
 
+def test_another_process_has_another_working_folder(array: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(array.parent)
+    packed = pickle.dumps(load("images.npy")[40:60])
+    monkeypatch.chdir("/")
+    open_source.open_again.cache_clear()
+    assert torch.equal(pickle.loads(packed).stored, torch.from_numpy(VALUES[40:60]))
+
+
 def test_a_folder_is_read_in_place(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "pictures", [image.transpose(1, 2, 0) for image in VALUES])
     images = load(folder)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from recollect import InputError, load
+from recollect.auditing.damaged_sets import load_sets
+from recollect.callbacks import MemorizationMonitor
 from recollect.sources import control_of, split
 
 Values = Callable[..., np.ndarray]
@@ -45,6 +47,9 @@ def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
     path.write_text('{"train": 3}')
     with pytest.raises(InputError, match="has no whole 'train' entry"):
         load(path)
+    path.write_text(json.dumps({"train": {"source": str(path), "ids": [{}], "sha256": ""}}))
+    with pytest.raises(InputError, match="has no whole 'train' entry"):
+        load(path)
     path.write_text(json.dumps({"train": {"source": str(path), "ids": ["0"], "sha256": ""}}))
     with pytest.raises(InputError, match="which no file may name"):
         load(path)
@@ -53,3 +58,26 @@ def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
 def test_other_sources_name_no_control_set(tmp_path: Path) -> None:
     assert control_of("photos") is None
     assert control_of(tmp_path) is None
+
+
+def test_relative_paths_are_found_beside_the_record(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = load(record).hash
+    relative = json.loads(record.read_text())
+    for part in ("train", "control"):
+        relative[part]["source"] = relative[part]["source"].replace(f"{record.parent}/", "")
+    record.write_text(json.dumps(relative))
+    assert load(record).hash == expected
+    monkeypatch.chdir(record.parent)
+    assert load("split.json").hash == expected
+    record.with_name("a.npy").unlink()
+    with pytest.raises(InputError, match=r"^split.json: There is no file a.npy"):
+        load("split.json")
+
+
+def test_as_the_control_set_a_record_gives_its_control_part(record: Path) -> None:
+    expected = load(f"{record}?part=control")
+    assert load_sets(str(record), str(record))["control"].ids == expected.ids
+    assert load_sets(str(record), None)["control"].ids == expected.ids
+    found = MemorizationMonitor(record, images=8)(lambda x: x * 0.5, 10)
+    assert found is not None
+    assert (found.train.total, found.control.total) == (6, 5)

@@ -17,6 +17,12 @@ def test_rows_have_named_columns(tmp_path: Path) -> None:
     assert np.allclose(rows.pixels, [[0.1, 0.2], [0.3, 1.0]])
 
 
+def test_a_separator_at_the_end_of_rows_is_no_column(tmp_path: Path) -> None:
+    rows = load(written(tmp_path, "a,b\n0.1,0.2,\n0.3,0.4,\n"))
+    assert rows.columns == ("a", "b")
+    assert np.allclose(rows.pixels, [[0.1, 0.2], [0.3, 0.4]])
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_the_separator_and_whether_there_is_a_header_are_found(tmp_path: Path, separator: str) -> None:
     rows = load(written(tmp_path, "0.1,0.2\n0.3,1\n".replace(",", separator), "a.tsv"))
@@ -56,9 +62,15 @@ def test_values_beyond_the_range_are_refused_or_clipped(tmp_path: Path) -> None:
     ("text", "query", "message"),
     [
         ("a,b\n1,x\n", "", "column 'b' holds text, such as 'x'; leave it out with drop=b"),
-        ("a,b\n1,2\n3,\n", "", "column 'b' has 1 missing values, the first in row 1"),
+        ("a,b\n1,2\n3,\n", "", "column 'b' has 1 missing value, the first in row 1"),
+        ("a,b\n1," + "1" * 400, "", "column 'b' holds a whole number that is too large; leave it out with drop=b"),
+        ("a,b\n0.1,0.2,0.3\n", "", "has rows with more values than its first line has columns"),
+        ("a,b\n0.1," + "x" * 100, "", "such as 'x{40}...'; leave"),
+        ("a;b\n0,1;0,2\n", "", "column 'a' holds text, such as '0,1': write decimals with a point"),
+        ("0,1;0,2\n0,3;0,4\n", "", "column '1;0' holds text, such as '3;0': write decimals with a point"),
+        ("1,2,3,4,5\n", "", "has 5 columns.*RECOLLECT_MAX_COLUMNS"),
         ("a,b\n1,2\n", "?drop=c", "has no column 'c'; it has a, b"),
-        ("a,b\n1,2\n", "", r"must lie in \[0, 1\]"),
+        ("a,b\n1,2\n", "", r"Values of rows must lie in \[0, 1\].*\?range=LOW,HIGH"),
         ("a,b\n", "", "holds no rows"),
         ("", "", "cannot be read as a table"),
         ("a,b\n1,2,3\n4\n5,6,7,8\n", "", "cannot be read as a table"),
@@ -69,6 +81,9 @@ def test_values_beyond_the_range_are_refused_or_clipped(tmp_path: Path) -> None:
         ("1,2\n", "?range=0,3&clip=yes", "clip=yes is unknown"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, text: str, query: str, message: str) -> None:
+def test_mistakes_are_named(
+    tmp_path: Path, text: str, query: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_MAX_COLUMNS", "4")
     with pytest.raises(InputError, match=message):
         load(written(tmp_path, text) + query)

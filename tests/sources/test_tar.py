@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect import InputError
-from recollect.limits import SET_GROWTH
+from recollect.files.limits import SET_GROWTH
 from recollect.sources.tar import read_tar
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from recollect import InputError
-from recollect.limits import PACKED, SET_GROWTH
+from recollect.files.limits import PACKED, SET_GROWTH
 from recollect.sources.unpacking import check_unpacked
 
 

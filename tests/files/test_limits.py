@@ -2,11 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from recollect import limits
+from recollect import pieces
 from recollect.errors import InputError
-from recollect.limits import IMAGES, Limit
+from recollect.files import limits
+from recollect.files.limits import IMAGES, Limit
+from recollect.sources import open_source
 
-LIMITS = [value for value in vars(limits).values() if isinstance(value, Limit)]
+LIMITS = [
+    value for module in (limits, open_source, pieces) for value in vars(module).values() if isinstance(value, Limit)
+]
 
 
 def test_a_limit_is_raised_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,6 +36,6 @@ def test_names_differ() -> None:
 
 
 def test_the_docs_list_every_limit_with_its_default() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "guide" / "security.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "security.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `RECOLLECT_MAX_")]
     assert rows == [f"| `{limit.variable}` | {limit.default:,} | {limit.summary} |" for limit in LIMITS]

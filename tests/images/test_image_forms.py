@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,9 @@ def test_of_two_images_in_an_item_the_one_called_image_is_taken(values: Values) 
 
 
 def test_a_hugging_face_dataset(values: Values) -> None:
-    datasets, arrow = pytest.importorskip("datasets"), pytest.importorskip("pyarrow")
+    import datasets
+    import pyarrow as arrow
+
     pictures = values(4, 8, 8, 3)
     features = datasets.Features({"label": datasets.Value("int64"), "photograph": datasets.Image()})
     encoded = [datasets.Image().encode_example(Image.fromarray(one)) for one in pictures]
@@ -122,8 +124,67 @@ class Stream(IterableDataset):
 def test_a_loader_of_a_stream_is_read_to_its_end() -> None:
     pixels = torch.rand(5, 3, 8, 8)
     assert torch.equal(Images.of(DataLoader(Stream(pixels), batch_size=2)).pixels, pixels)
-    with pytest.raises(InputError, match="the loader is empty"):
+    with pytest.raises(InputError, match="the set is empty"):
         Images.of(DataLoader(Stream(pixels[:0])))
+
+
+def pictures_of(items: list[tuple[torch.Tensor, int]]) -> torch.Tensor:
+    return torch.stack([pixels / 2 for pixels, _ in items])
+
+
+@pytest.mark.parametrize(
+    "collate",
+    [
+        pictures_of,
+        lambda items: [pixels / 2 for pixels, _ in items],
+        lambda items: {"pixel_values": pictures_of(items), "labels": torch.tensor([label for _, label in items])},
+        lambda items: (pictures_of(items), torch.tensor([label for _, label in items])),
+    ],
+    ids=["tensor", "list", "dict", "tuple"],
+)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_function_that_makes_batches_converts_the_images(collate: Callable[[Any], Any], channels: int) -> None:
+    pixels = torch.rand(5, channels, 8, 8)
+    labelled = TensorDataset(pixels, torch.arange(5))
+    for options in ({"batch_size": 2, "shuffle": True}, {"batch_sampler": Batches(range(5), 2, False)}):
+        assert torch.equal(Images.of(DataLoader(labelled, collate_fn=collate, **options)).pixels, pixels / 2)
+    stream = DataLoader(Pairs(pixels), batch_size=2, collate_fn=collate)
+    assert torch.equal(Images.of(stream).pixels, pixels / 2)
+
+
+class Pairs(IterableDataset):
+    def __init__(self, pixels: Iterable[torch.Tensor]) -> None:
+        self.pixels = pixels
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, int]]:
+        yield from ((one, 0) for one in self.pixels)
+
+
+def test_a_loader_that_makes_no_batches() -> None:
+    pixels = torch.rand(5, 3, 8, 8)
+    assert torch.equal(Images.of(DataLoader(Pairs(pixels), batch_size=None)).pixels, pixels)
+    batches = Pairs(list(pixels.split(2)))  # as webdataset makes them
+    assert torch.equal(Images.of(DataLoader(batches, batch_size=None)).pixels, pixels)
+
+
+def test_a_stream_that_breaks_is_told() -> None:
+    def broken() -> Iterator[torch.Tensor]:
+        yield torch.rand(3, 8, 8)
+        raise OSError(5, "Input/output error")
+
+    with pytest.raises(InputError, match=r"Item 1 of this Pairs cannot be read \(OSError: .*Input/output error\)."):
+        Images.of(DataLoader(Pairs(broken()), batch_size=1))
+
+
+def test_a_column_of_paths(tmp_path: Path, values: Values) -> None:
+    pictures = values(3, 8, 8, 3)
+    frame = pd.DataFrame({"path": [str(tmp_path / f"{number}.png") for number in range(3)], "label": [0, 1, 0]})
+    for path, picture in zip(frame["path"], pictures, strict=True):
+        Image.fromarray(picture).save(path)
+    chosen = frame[frame["label"] == 0]
+    assert Images.of(chosen["path"]).hash == Images.of(pictures[[0, 2]]).hash
+    with pytest.raises(InputError, match="Of one with paths of images give their column"):
+        Images.of(chosen)
 
 
 def test_a_data_frame_has_columns_and_an_index() -> None:
@@ -133,3 +194,42 @@ def test_a_data_frame_has_columns_and_an_index() -> None:
     assert Images.of(pd.concat([frame, frame])).ids == ("0", "1", "2", "3")
     with pytest.raises(InputError, match="A data frame holds numbers alone"):
         Images.of(frame.assign(name=["x", "y"]))
+
+
+def test_an_item_that_cannot_be_read_is_named() -> None:
+    class Unmounted(Items):
+        def __getitem__(self, position: int) -> Any:
+            if position == 3:
+                raise OSError(5, "Input/output error")
+            return super().__getitem__(position)
+
+    with pytest.raises(InputError, match=r"Item 3 of this Unmounted cannot be read \(OSError: .*Input/output error\)."):
+        Images.of(Unmounted(list(torch.rand(5, 1, 8, 8))))
+
+
+def test_a_dataset_with_random_transforms_is_told(recwarn: pytest.WarningsRecorder) -> None:
+    class Flipping(Items):
+        def __getitem__(self, position: int) -> Any:
+            self.items[position] = self.items[position].flip(-1)
+            return self.items[position]
+
+    Images.of(Items(list(torch.rand(5, 1, 8, 8))))
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="Item 0 was another image when it was read again: this Flipping changes"):
+        Images.of(Flipping(list(torch.rand(5, 1, 8, 8))))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([(3, torch.rand(3, 8, 8))] * 2, "Item 0 begins with a int; give the image first"),
+        (np.ma.masked_greater(np.random.default_rng(0).random((4, 3, 8, 8)), 0.5), "A masked array has values"),
+        (torch.rand(4, 3, 8, 8).to("meta"), r"got a tensor without values \(device meta\)"),
+        (pd.DataFrame({"a": [0.1, None], "b": [0.1, 0.3]}), "Values of rows must be finite; .* the first in row 1"),
+        (DataLoader(Items([1, 2]), collate_fn=lambda items: items[0]), "Batch 0 holds no images, but a int"),
+    ],
+    ids=["label first", "masked", "meta", "missing", "no batch"],
+)
+def test_what_holds_no_images_is_told(data: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Images.of(data)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InputError
-from recollect.limits import PICKLE_STEPS
-from recollect.pickles import check_work
+from recollect.files.limits import PICKLE_STEPS
+from recollect.files.pickles import check_work
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),

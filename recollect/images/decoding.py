@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.limits import DECODED, DECODED_GROWTH, IMAGE_PIXELS
-from recollect.pil_images import pil_values
+from recollect.files.limits import DECODED, DECODED_GROWTH, IMAGE_PIXELS
+from recollect.images.pil_images import pil_values
 
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
@@ -145,7 +145,7 @@ def _check(image: PillowImage.Image) -> None:
 
 
 def _scans(image: PillowImage.Image) -> int:
-    """Count the scans of a JPEG file; its other bytes cannot look like the start of one."""
+    """Count the scans of a JPEG file; its other bytes cannot pass for the start of one."""
     file = getattr(image, "fp", None)
     if image.format not in ("JPEG", "MPO") or file is None:
         return 0

@@ -1,7 +1,7 @@
 """Images: pixels in [0, 1] with ids and a content hash, checked once, when they are made.
 
-Signals and rows of a table are held in the same way: what an image is to a model, they are to others. A set that is
-too large for memory stays on disk; its pixels are read when they are asked for.
+Signals and rows of a table are held alike. A set that is too large for memory stays on disk; its pixels are read when
+they are asked for.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recollect.arrangement import CHANNELS, EXPECTED, looks_like_one_image
+from recollect.counting import counted
 from recollect.errors import InputError
-from recollect.image_forms import read_form
+from recollect.images.arrangement import CHANNELS, EXPECTED, looks_like_one_image
+from recollect.images.image_forms import read_form
+from recollect.images.stored_values import InMemory, OnDisk, Stored
 from recollect.pieces import pieces
-from recollect.stored_values import InMemory, OnDisk, Stored
+
+KINDS = {3: "images", 2: "signals", 1: "rows"}  # by the dimensions of one
 
 
 class Images:
@@ -29,6 +32,21 @@ class Images:
     Signals are N x C x L and rows N x d; the columns of rows may have names. Sets read from 8-bit files stay 8-bit in
     memory; `pixels` is then made on each access, exactly values / 255. A large set may be on disk: take its pixels in
     pieces, `images[start:end].pixels`.
+
+    Args:
+        pixels: Values in [0, 1], the images first.
+        ids: A different name for each image. Defaults to numbers from 0.
+        name: Where the images are from, for headings and records.
+        columns: Names of the columns of rows.
+
+    Examples:
+        >>> import torch
+        >>> from recollect import Images
+        >>> images = Images(torch.zeros(4, 3, 8, 8), name="black")
+        >>> len(images), images.shape
+        (4, (3, 8, 8))
+        >>> len(images[:2])
+        2
     """
 
     _stored: Stored
@@ -90,7 +108,16 @@ class Images:
 
     @classmethod
     def of(cls, data: Any, *, ids: Iterable[object] = (), name: str = "images") -> Images:
-        """Make Images from any form in which Python code holds them: arrays, tensors, datasets, lists of files."""
+        """Make Images from any form in which Python code holds them.
+
+        Args:
+            data: An array, a tensor, a dataset, a data frame, or a list of PIL images or files.
+            ids: A different name for each image.
+            name: Where the images are from.
+
+        Returns:
+            The images; 8-bit values stay 8-bit.
+        """
         if isinstance(data, Images):
             return data
         if isinstance(data, (str, bytes)):
@@ -136,7 +163,7 @@ class Images:
     @property
     def kind(self) -> str:
         """What these are: images, signals or rows."""
-        return {3: "images", 2: "signals", 1: "rows"}[len(self.shape)]
+        return KINDS[len(self.shape)]
 
     @cached_property
     def hash(self) -> str:
@@ -172,6 +199,13 @@ class Images:
         return f"Images({self.name!r}, {len(self)} of {size}, sha256 {self.hash[:12]})"
 
 
+def check_alike(train: Images, control: Images) -> None:
+    """Refuse control images of another size or kind than the training images."""
+    if train.shape != control.shape:
+        sizes = " and ".join(f"{images.kind} of {'x'.join(map(str, images.shape))}" for images in (train, control))
+        raise InputError(f"Training and control images differ in size ({sizes}); control images must be alike.")
+
+
 def as_float32(stored: Tensor) -> Tensor:
     """Return values as pixels: 8-bit ones are divided by 255."""
     return stored if stored.is_floating_point() else stored.to(torch.float32) / 255
@@ -180,6 +214,13 @@ def as_float32(stored: Tensor) -> Tensor:
 def _update(digest: Any, values: Tensor) -> None:
     for few in values.split(1024):  # 8-bit sets are never all floats at once
         digest.update((as_float32(few) + 0.0).contiguous().numpy())  # + 0.0: -0 is 0
+
+
+_VALUES = {4: "Pixels", 3: "Values of signals", 2: "Values of rows"}
+_STATE_RANGE = (
+    "State the range that they have: a file takes ?range=LOW,HIGH or, from a file for each column or channel, "
+    "?range=FILE; in Python use (values - low) / (high - low)."
+)
 
 
 class _ColourAmongGrey(Exception):
@@ -218,6 +259,8 @@ def _check_shape(pixels: Tensor) -> None:
         raise InputError(f"Shape {tuple(pixels.shape)} looks like one image; for one image use pixels[None].")
     if pixels.ndim == 4 and pixels.shape[1] not in CHANNELS:
         hint = " They look channels-last: use pixels.permute(0, 3, 1, 2)." if pixels.shape[3] in CHANNELS else ""
+        if pixels.shape[3] - 1 in CHANNELS:
+            hint = f" If the last of {pixels.shape[3]} channels, which come last, is transparency, leave it out."
         raise InputError(f"Expected 1 or 3 channels, found {pixels.shape[1]} in shape {tuple(pixels.shape)}.{hint}")
 
 
@@ -228,7 +271,7 @@ def _check_columns(columns: Sequence[str], shape: tuple[int, ...]) -> tuple[str,
 
 
 def check_8_bit(largest: int, name: str) -> None:
-    """Refuse zeros and ones, which would all but vanish as 0 to 255; all zeros are black either way."""
+    """Refuse zeros and ones, which would all but vanish as 0 to 255; all zeros are black in both forms."""
     if largest == 1:
         raise InputError(f"{name} holds 8-bit values of only 0 and 1; take them as float32 in [0, 1].")
 
@@ -241,21 +284,29 @@ def _check_pixels(pixels: Tensor, start: int = 0) -> None:
     finite = torch.isfinite(pixels)
     if not bool(finite.all()):
         first = start + int((~finite).flatten(1).any(1).nonzero()[0])
+        one = KINDS[pixels.ndim - 1].removesuffix("s")
         raise InputError(
-            f"Pixels must be finite: {int((~finite).sum())} are NaN or infinite, the first in image {first}."
+            f"{_VALUES[pixels.ndim]} must be finite; found {counted(int((~finite).sum()), 'NaN or infinite value')}, "
+            f"the first in {one} {first}."
         )
     low, high = float(pixels.min()), float(pixels.max())
     if low < 0 or high > 1:
-        raise InputError(f"Pixels must lie in [0, 1]; found [{low:.8g}, {high:.8g}]. {_range_hint(low, high)}")
+        hint = _range_hint(low, high, pixels.ndim)
+        raise InputError(f"{_VALUES[pixels.ndim]} must lie in [0, 1]; found [{low:.8g}, {high:.8g}]. {hint}")
 
 
 def _check_floating_point(pixels: Tensor) -> None:
-    if pixels.is_sparse:
-        raise InputError("Pixels must be floating point in [0, 1], got a sparse tensor.")
+    if pixels.is_sparse or pixels.is_meta:
+        kind = "a sparse tensor" if pixels.is_sparse else "a tensor without values (device meta)"
+        raise InputError(f"Pixels must be floating point in [0, 1], got {kind}.")
     if pixels.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return
-    hint = "; this looks like 0-255 data: divide by 255" if _holds_bytes(pixels) else ""
-    raise InputError(f"Pixels must be floating point in [0, 1], got {pixels.dtype}{hint}.")
+    hint = "."
+    if pixels.ndim < 4:
+        hint = f". {_STATE_RANGE}"
+    elif _holds_bytes(pixels):
+        hint = "; this looks like 0-255 data: divide by 255."
+    raise InputError(f"{_VALUES[pixels.ndim]} must be floating point in [0, 1], got {pixels.dtype}{hint}")
 
 
 def _holds_bytes(pixels: Tensor) -> bool:
@@ -264,7 +315,9 @@ def _holds_bytes(pixels: Tensor) -> bool:
     return 1 < int(pixels.to(torch.int64).max()) <= 255
 
 
-def _range_hint(low: float, high: float) -> str:
+def _range_hint(low: float, high: float, dimensions: int) -> str:
+    if dimensions < 4:
+        return _STATE_RANGE
     if low >= 0 and 1.5 < high <= 255:
         return "This looks like 0-255 data: divide by 255."
     if low > -0.05 and high < 1.05:

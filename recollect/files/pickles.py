@@ -11,7 +11,7 @@ import pickletools
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.limits import PICKLE_STEPS
+from recollect.files.limits import PICKLE_STEPS
 
 REMEMBERS = {"PUT", "BINPUT", "LONG_BINPUT"}
 RECALLS = {"GET", "BINGET", "LONG_BINGET"}
@@ -35,7 +35,7 @@ class Part:
 
 
 class Work:
-    """Follow a pickle with a stack of sizes in the place of values.
+    """Follow a pickle with a stack of sizes in place of values.
 
     The sizes of tuples are exact. A list or dictionary counts as what it held when it was used; that suffices, since
     neither is ever hashed, and readers do not walk into what they hold.
@@ -70,7 +70,7 @@ class Work:
         self.stack.append(part)
 
     def _replace(self, operation: pickletools.OpcodeInfo) -> None:
-        """Take what an operation takes from the stack, and put its result in the place of that."""
+        """Take what an operation takes from the stack, and push the result."""
         before = operation.stack_before
         start = len(self.stack) - len(before)
         if pickletools.markobject in before:

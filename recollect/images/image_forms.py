@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,16 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, IterableDataset
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, default_collate
 
-from recollect.arrangement import arrange, kind_of
-from recollect.errors import InputError
-from recollect.image_files import read_files
-from recollect.pil_images import pil_values
+from recollect.errors import InputError, first_line, is_out_of_memory
+from recollect.images.arrangement import arrange, kind_of
+from recollect.images.image_files import read_files
+from recollect.images.pil_images import pil_values
 
 # Names of an image in a dataset whose items are dicts, the likeliest first.
 IMAGE_KEYS = ("image", "img", "images", "pixel_values", "x", "input", "inputs")
+IMAGE_DIMENSIONS = 3
 TAKEN = "an array, a tensor, a Dataset, a DataLoader, a data frame, or a list of images or paths"
 
 
@@ -39,8 +41,8 @@ def read_form(data: Any) -> Held:
         return Held(_of_array(data))
     if isinstance(data, DataLoader):
         return _of_loader(data)
-    if hasattr(data, "to_numpy") and hasattr(data, "columns"):  # a data frame, without importing pandas
-        return _of_frame(data)
+    if hasattr(data, "to_numpy"):  # of pandas, without importing it
+        return _of_frame(data) if hasattr(data, "columns") else read_form(data.to_list())
     if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, Mapping):
         raise _not_taken(data)
     return _of_sequence(data, range(len(data)))
@@ -62,6 +64,8 @@ def _not_taken(data: Any) -> InputError:
 
 
 def _of_array(array: np.ndarray) -> Tensor:
+    if np.ma.is_masked(array):
+        raise InputError("A masked array has values that are missing; fill them, or leave those images out.")
     if array.dtype == object:
         raise InputError("An array of objects holds images of mixed sizes; give one size, or resize first.")
     return tensor_of(arrange(array))
@@ -78,7 +82,10 @@ def _of_frame(frame: Any) -> Held:
     try:
         values = frame.to_numpy(dtype=np.float32)
     except (TypeError, ValueError):
-        raise InputError("A data frame holds numbers alone; leave out or encode its other columns.") from None
+        raise InputError(
+            "A data frame holds numbers alone; leave out or encode its other columns. Of one with paths of images "
+            "give their column."
+        ) from None
     names = list(map(str, frame.index)) if frame.index.is_unique else ()
     return Held(tensor_of(arrange(values, "rows")), names, list(map(str, frame.columns)))
 
@@ -86,22 +93,67 @@ def _of_frame(frame: Any) -> Held:
 def _of_loader(loader: DataLoader[Any]) -> Held:
     """Read the items that a loader draws, in the order of its dataset: a shuffled loader is the same set."""
     if isinstance(loader.dataset, IterableDataset):
-        batches = [_picked(batch, number) for number, batch in enumerate(loader)]
-        if not batches:
-            raise InputError("There are no images here: the loader is empty.")
-        return Held(_arranged(torch.cat([torch.as_tensor(batch) for batch in batches])))
+        return _of_stream(loader)
     if type(loader.batch_sampler) is BatchSampler or loader.batch_sampler is None:  # drop_last drops no image here
         drawn = set(loader.sampler)
     else:
         drawn = {position for batch in loader.batch_sampler for position in batch}
-    return _of_sequence(loader.dataset, sorted(drawn))
+    own_batches = loader.batch_sampler is not None and loader.collate_fn is not default_collate
+    return _of_sequence(_Collated(loader) if own_batches else loader.dataset, sorted(drawn))
+
+
+class _Collated:
+    """The items of a dataset, each as the loader's own function converts it."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self.dataset, self.collate = loader.dataset, loader.collate_fn
+
+    def __getitem__(self, position: int) -> Any:
+        item = self.dataset[position]
+        return _of_batch(self.collate([item, item]), position)[0]
+
+
+def _of_stream(loader: DataLoader[Any]) -> Held:
+    """Read the batches of a stream to its end."""
+    items: list[Any] = []
+    try:
+        for number, batch in enumerate(loader):
+            items += _of_batch(batch, number) if loader.batch_sampler is not None else [_picked(batch, number)]
+    except Exception as error:  # a dataset runs code of its own
+        raise _unreadable(f"Item {len(items)}", loader.dataset, error) from error
+    if loader.batch_sampler is None and items and getattr(items[0], "ndim", 0) > IMAGE_DIMENSIONS:
+        items = [image for batch in items for image in batch]  # a stream of batches
+    return _of_items(items, range(len(items)))
+
+
+def _of_batch(batch: Any, number: int) -> list[Any]:
+    """List the images of a batch: of one array, or of a list that a function of the user's own returns."""
+    if isinstance(batch, (list, tuple)) and _are_single(batch):
+        return list(batch)
+    images = _picked(batch, number)
+    if not isinstance(images, (np.ndarray, Tensor)) or images.ndim < 2:
+        raise InputError(f"Batch {number} holds no images, but a {type(images).__name__}.")
+    return list(images)
+
+
+def _are_single(parts: Sequence[Any]) -> bool:
+    """Say whether parts of a batch are its images, and not all its images, all its labels and so on."""
+    shapes = {part.size if hasattr(part, "getbands") else tuple(np.shape(part)) for part in parts if _is_image(part)}
+    return all(map(_is_image, parts)) and len(shapes) == 1 and len(next(iter(shapes))) <= IMAGE_DIMENSIONS
 
 
 def _of_sequence(data: Any, positions: Sequence[int]) -> Held:
     """Stack single items."""
-    if len(positions) == 0:
+    items = [_picked(_item(data, position), position) for position in positions]
+    held = _of_items(items, positions)
+    if not isinstance(items[0], (str, Path)):
+        _check_repeatable(data, positions[0], items[0])
+    return held
+
+
+def _of_items(items: Sequence[Any], positions: Sequence[int]) -> Held:
+    if not items:
         raise InputError("There are no images here: the set is empty.")
-    items = [_picked(data[position], position) for position in positions]
     if all(isinstance(item, (str, Path)) for item in items):
         return _of_files(items)
     singles = [_single(item, position) for item, position in zip(items, positions, strict=True)]
@@ -110,6 +162,40 @@ def _of_sequence(data: Any, positions: Sequence[int]) -> Held:
         listed = ", ".join("x".join(map(str, shape)) for shape in sorted(shapes)[:4])
         raise InputError(f"Images differ in size ({listed}); give images of one size, or resize them first.")
     return Held(_stacked(singles), positions)
+
+
+def _check_repeatable(data: Any, position: int, item: Any) -> None:
+    """Warn if an item is another one when it is read again."""
+    single, again = (_single(one, position) for one in (item, _picked(_item(data, position), position)))
+    if isinstance(single, Tensor) and isinstance(again, Tensor):
+        same = torch.equal(single, again)
+    else:
+        same = np.array_equal(np.asarray(single), np.asarray(again))
+    if not same:
+        warnings.warn(
+            f"Item {position} was another image when it was read again: this {_name(data)} changes images at "
+            "random; give it without random transforms, so that the images are those that the model was trained on.",
+            stacklevel=2,
+        )
+
+
+def _item(data: Any, position: int) -> Any:
+    try:
+        return data[position]
+    except Exception as error:  # a dataset runs code of its own
+        raise _unreadable(f"Item {position}", data, error) from error
+
+
+def _unreadable(part: str, data: Any, error: Exception) -> Exception:
+    """Say which part of a set cannot be read; errors that say it themselves stay as they are."""
+    if isinstance(error, InputError) or is_out_of_memory(error):
+        return error
+    reason = first_line(error).rstrip(".")
+    return InputError(f"{part} of this {_name(data)} cannot be read ({type(error).__name__}: {reason}).")
+
+
+def _name(data: Any) -> str:
+    return "DataLoader" if isinstance(data, _Collated) else type(data).__name__
 
 
 def _of_files(items: Sequence[str | Path]) -> Held:
@@ -127,6 +213,9 @@ def _stacked(singles: Sequence[np.ndarray | Tensor]) -> Tensor:
 
 def _picked(item: Any, position: int) -> Any:
     """Take the image out of an item: of (image, label) the first, of a dict the one that holds an image."""
+    if isinstance(item, (tuple, list)) and len(item) > 1 and np.isscalar(item[0]) and _is_image(item[1]):
+        kind = type(item[0]).__name__
+        raise InputError(f"Item {position} begins with a {kind}; give the image first, then its label.")
     if isinstance(item, (tuple, list)) and len(item) > 0 and not np.isscalar(item[0]):
         return _picked(item[0], position)
     return _of_dict(item, position) if isinstance(item, Mapping) else item
@@ -139,7 +228,8 @@ def _of_dict(item: Mapping[Any, Any], position: int) -> Any:
             return images[name]
     if len(images) != 1:
         named = ", ".join(map(str, item)) or "none"
-        raise InputError(f"Item {position} is a dict with the keys {named}; call the image 'image'.")
+        problem = "call the image 'image'" if images else "none of these holds an image"
+        raise InputError(f"Item {position} is a dict with the keys {named}; {problem}.")
     return next(iter(images.values()))
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from recollect.errors import InputError, first_line
-from recollect.limits import LISTING, MODEL_GROWTH, MODEL_LISTING, Limit
-from recollect.pickles import check_work
+from recollect.files.limits import LISTING, MODEL_GROWTH, MODEL_LISTING, Limit
+from recollect.files.pickles import check_work
 
 # What zipfile raises for a damaged archive; most of these are undocumented.
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, ValueError, OSError)

@@ -56,11 +56,12 @@ LISTING = Limit("LISTING", 16 * MIB, "bytes of the list of entries in an archive
 PICKLE_STEPS = Limit("PICKLE_STEPS", 500_000, "steps of a pickle, with shared parts counted each time they are used")
 IMAGE_PIXELS = Limit("IMAGE_PIXELS", 50_000_000, "pixels of one image file")
 IMAGES = Limit("IMAGES", 2_000_000, "images in one source")
+COLUMNS = Limit("COLUMNS", 100_000, "columns of a table")
 SET_BYTES = Limit("SET_BYTES", 4 * GIB, "bytes of the images that are read from one source")
 SET_GROWTH = Limit("SET_GROWTH", 256 * MIB, "bytes that packed images may unpack to beyond 16 times their own size")
 DECODED_GROWTH = Limit("DECODED_GROWTH", GIB, "bytes that image files may decode to beyond 200 times their own size")
 PRIOR_SIDE = Limit("PRIOR_SIDE", 1024, "pixels of a side of a diffusion prior's images")
-RECORD_BYTES = Limit("RECORD_BYTES", 24 * MIB, "bytes of a record or another JSON file, unpacked")
+RECORD_BYTES = Limit("RECORD_BYTES", 24 * MIB, "bytes of a JSON file, unpacked; a record may have 2,048 an image")
 RECORD_PARTS = Limit("RECORD_PARTS", 1_000_000, "lists and objects in a JSON file")
 
 DEEPEST_RECORD = 64  # lists and objects inside each other in a JSON file; records have five

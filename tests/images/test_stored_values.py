@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from recollect.stored_values import InMemory, OnDisk
+from recollect.images.stored_values import InMemory, OnDisk
 
 VALUES = torch.arange(24, dtype=torch.uint8).view(6, 1, 2, 2)
 

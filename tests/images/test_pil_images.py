@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from recollect.errors import InputError
-from recollect.pil_images import pil_values
+from recollect.images.pil_images import pil_values
 
 
 def picture(mode: str) -> Image.Image:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from recollect.archives import BrokenZip, Metered, check_safetensors, check_torch_archive, open_zip, read_entry
 from recollect.errors import InputError
-from recollect.limits import LISTING, MODEL_GROWTH, MODEL_LISTING
+from recollect.files.archives import BrokenZip, Metered, check_safetensors, check_torch_archive, open_zip, read_entry
+from recollect.files.limits import LISTING, MODEL_GROWTH, MODEL_LISTING
 
 
 def archive(path: Path, entries: int = 3) -> Path:

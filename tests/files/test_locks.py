@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import InputError
-from recollect.locks import LOCK, UNFINISHED, lock_folder
+from recollect.files.locks import LOCK, UNFINISHED, lock_folder
 from recollect.records import write_json
 
 HOLD = """
 import sys, time
-from recollect.locks import lock_folder
+from recollect.files.locks import lock_folder
 with lock_folder(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)

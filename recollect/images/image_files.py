@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.decoding import Meter, decode
+from recollect.counting import counted
 from recollect.errors import InputError
-from recollect.limits import SET_BYTES
+from recollect.files.limits import SET_BYTES
+from recollect.images.decoding import Meter, decode
 
 Progress = Callable[[int, int], None]  # how many are done, of how many
 Convert = Callable[[np.ndarray], np.ndarray]  # of one image, C x H x W
@@ -74,7 +75,8 @@ def _check_sizes(names: Sequence[str], shapes: list[tuple[int, ...]], advice: st
     if len(sizes) == 1:
         return
     examples = {(shape[2], shape[1]): name for name, shape in zip(names, shapes, strict=True)}
-    listed = ", ".join(f"{w}x{h} ({n} files, such as {examples[w, h]})" for (w, h), n in sizes.most_common(3))
+    named = {size: f"{counted(number, 'file')}, such as {examples[size]}" for size, number in sizes.most_common(3)}
+    listed = ", ".join(f"{width}x{height} ({files})" for (width, height), files in named.items())
     smallest = min(min(one) for one in sizes)
     raise InputError(
         f"The images differ in size: {listed}{' and others' if len(sizes) > 3 else ''}. "
@@ -109,4 +111,6 @@ def refuse(failures: Sequence[tuple[int, InputError]], count: int, advice: str) 
         return
     reasons = " ".join(str(error) for _, error in failures[:3])
     more = f" (and {len(failures) - 3} more)" if len(failures) > 3 else ""
-    raise InputError(f"{len(failures)} of {count} files cannot be used. {reasons}{more} {advice}")
+    if len(failures) == count:  # to leave them out would leave nothing
+        advice = ""
+    raise InputError(f"{len(failures)} of {count} files cannot be used. {reasons}{more} {advice}".rstrip())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recollect.decoding import decode, formats, suffixes
 from recollect.errors import InputError
+from recollect.images.decoding import decode, formats, suffixes
 from tests.sources.conftest import encoded
 
 Values = Callable[..., np.ndarray]

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from recollect.arrangement import arrange, kind_of, looks_like_one_image
 from recollect.errors import InputError
+from recollect.images.arrangement import arrange, kind_of, looks_like_one_image
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from recollect.errors import InputError
-from recollect.image_files import check_set, in_parallel, quiet, read_files, refuse
-from recollect.limits import SET_BYTES
+from recollect.files.limits import SET_BYTES
+from recollect.images.image_files import check_set, in_parallel, quiet, read_files, refuse
 
 Values = Callable[..., np.ndarray]
 
@@ -29,7 +29,7 @@ def test_files_become_one_array_and_grey_ones_among_colour_get_three_channels(tm
 def test_each_file_is_converted_before_sizes_are_compared(tmp_path: Path, values: Values) -> None:
     paths = written(tmp_path, {"a.png": values(4, 6, 3), "b.png": values(8, 4, 3)})
     assert read_files(paths, ["a", "b"], convert=lambda image: image[:, :2, :2]).shape == (2, 3, 2, 2)
-    with pytest.raises(InputError, match=r"differ in size: 6x4 \(1 files, such as a\), 4x8 .* Try 4\.$"):
+    with pytest.raises(InputError, match=r"differ in size: 6x4 \(1 file, such as a\), 4x8 .* Try 4\.$"):
         read_files(paths, ["a", "b"], size_advice="Try {smallest}.")
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.names import original_name, printable
+from recollect.files.names import printable
+from tests.file_names import original_name
 
 
 @pytest.mark.parametrize(
