@@ -1,6 +1,6 @@
 """The same numbers, faster: optional, and deletable as a folder.
 
-The engine imports this package in one place, and does without it where it is missing.
+One module of the engine imports this package, and does without it where it is missing.
 """
 
 from recollect.accelerate.accelerator import Accelerator

@@ -30,9 +30,9 @@ class CudaGraphPool:
 
     @classmethod
     def take(cls, device: torch.device) -> CudaGraphPool:
-        """Take the pool that this thread's last recovery gave back, or a new one.
+        """Take the pool that this thread's last recovery returned, or a new one.
 
-        A recovery that failed gives nothing back: the device may still be writing to its pool.
+        A recovery that failed returns nothing: the device may still be writing to its pool.
         """
         return vars(_idle).pop(str(device), None) or cls(device)
 

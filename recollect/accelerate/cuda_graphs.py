@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import torch
@@ -22,6 +22,7 @@ LAUNCH_SHARE = 0.6  # of a step's time; where launching takes less, the device i
 log = logging.getLogger(__name__).info
 
 Step = Callable[[], Tensor]
+State = Sequence[Tensor]  # what a step changes; the first tensor has a row for each image
 Captured = CapturedStep[Tensor]
 
 
@@ -56,9 +57,9 @@ class CudaGraphs:
         self._graphs: dict[int, Captured] = {}  # in one pool: what one returned is read before another runs
         self._pool.trim()
 
-    def run(self, step: Step, state: Tensor, times: int) -> int:
-        """Take the steps that graphs can take, and return how many; `state` is what a step changes."""
-        size = len(state)
+    def run(self, step: Step, state: State, times: int) -> int:
+        """Take the steps that graphs can take, and return how many."""
+        size = len(state[0])
         if not self._usable or times < 2 or size >= self._large:
             return 0
         taken = 0 if size in self._graphs else self._first_steps(step, state, times)
@@ -78,19 +79,19 @@ class CudaGraphs:
         self._graphs[size].replay()
         return self._graphs[size].returned
 
-    def _first_steps(self, step: Step, state: Tensor, times: int) -> int:
+    def _first_steps(self, step: Step, state: State, times: int) -> int:
         """Take the first steps of a batch size in a graph, and return how many: none if it does something else."""
-        start = state.clone()
+        start = _copied(state)
         try:
             taken = self._try_graph(step, state, times)
         except RuntimeError as error:  # one of the network itself comes up again
             self._give_up(f"capturing it failed ({error})")
             taken = 0
         if not taken:
-            state.copy_(start)
+            _restore(state, start)
         return taken
 
-    def _try_graph(self, step: Step, state: Tensor, times: int) -> int:
+    def _try_graph(self, step: Step, state: State, times: int) -> int:
         """Capture, replay and compare; keep the graph if launches take most of a step's time.
 
         Replays are queued before the comparison, so that the device has work while the host launches the eager step.
@@ -105,13 +106,13 @@ class CudaGraphs:
             self._give_up("a replay gave other values: the network draws at random, keeps a state or changes its input")
             return 0
         if launch_seconds >= self.launch_share * step_seconds:
-            self._graphs[len(state)] = captured
+            self._graphs[len(state[0])] = captured
         else:
-            self._large = min(self._large, len(state))
+            self._large = min(self._large, len(state[0]))
             self._pool.trim()
         return ahead + 2
 
-    def _capture(self, step: Step, state: Tensor) -> tuple[Captured, float]:
+    def _capture(self, step: Step, state: State) -> tuple[Captured, float]:
         """Capture a step, timed; `state` stays as it is.
 
         The step first runs eagerly unless its code is known. Libraries, and networks that keep something for each
@@ -120,9 +121,9 @@ class CudaGraphs:
         if self._known:
             with suppress(RuntimeError):
                 return self._capture_timed(step)
-        before = state.clone()
+        before = _copied(state)
         warm_up(step, self._device)
-        state.copy_(before)
+        _restore(state, before)
         return self._capture_timed(step)
 
     def _capture_timed(self, step: Step) -> tuple[Captured, float]:
@@ -138,17 +139,18 @@ class CudaGraphs:
         stream.synchronize()
         return time.perf_counter() - began
 
-    def _compare(self, captured: Captured, step: Step, state: Tensor) -> tuple[bool, float]:
+    def _compare(self, captured: Captured, step: Step, state: State) -> tuple[bool, float]:
         """Compare a replay to an eager step, in its state and its result; return also how long launching took."""
-        before = state.clone()
+        before = _copied(state)
         began = time.perf_counter()
         with on_capture_stream(self._device):
             expected = step()
         launch_seconds = time.perf_counter() - began
-        after = state.clone()
-        state.copy_(before)
+        after = [*_copied(state), expected]
+        _restore(state, before)
         captured.replay()
-        same = torch.equal(_bits(state), _bits(after)) and torch.equal(_bits(captured.returned), _bits(expected))
+        replayed = [*state, captured.returned]
+        same = all(torch.equal(_bits(ours), _bits(its)) for ours, its in zip(replayed, after, strict=True))
         return same, launch_seconds
 
     def _give_up(self, why: str) -> None:
@@ -156,6 +158,15 @@ class CudaGraphs:
             log("Recovery runs without a CUDA graph: %s.", why)
         self._usable = False
         self.forget()
+
+
+def _copied(state: State) -> State:
+    return [values.clone() for values in state]
+
+
+def _restore(state: State, before: State) -> None:
+    for values, old in zip(state, before, strict=True):
+        values.copy_(old)
 
 
 def _bits(values: Tensor) -> Tensor:

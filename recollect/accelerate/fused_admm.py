@@ -7,7 +7,8 @@ and 0 elsewhere. The v and u of the last step are never used, so f is called onc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -19,7 +20,10 @@ from recollect.accelerate.backend import AdmmStep
 class Network(Protocol):
     """What fused steps need to know of a prepared network."""
 
-    def __call__(self, x: Tensor, /) -> Tensor: ...
+    def __call__(self, x: Tensor, /, settings: Tensor | None = None) -> Tensor: ...
+
+    def admm_schedule(self, steps: int, /) -> Tensor | None:
+        """Return the settings of each step, and a last row for calls after them; None if steps do not differ."""
 
     @property
     def origin(self) -> float:
@@ -43,8 +47,8 @@ class StepGraphs(Protocol):
     def forget(self) -> None:
         """Drop all graphs: the buffers have moved."""
 
-    def run(self, step: Callable[[], Tensor], state: Tensor, times: int) -> int:
-        """Take up to so many steps, and return how many were taken."""
+    def run(self, step: Callable[[], Tensor], state: Sequence[Tensor], times: int) -> int:
+        """Take up to so many steps, which change `state`, and return how many were taken."""
 
     def once_more(self, size: int) -> Tensor | None:
         """Take one more step of a batch of this size and return its result; None if there is no graph of it."""
@@ -54,7 +58,8 @@ class FusedAdmm:
     """ADMM's steps for batch after batch; equal to the plain loop but for rounding.
 
     `graphs` replays steps. `find_kernel` finds a kernel that takes a step on so many values in one pass; without one,
-    a step takes two.
+    a step takes two. If the network has a schedule, the settings of the steps to come lie in a buffer, those of the
+    next step first, and each step moves them up: one captured step then serves all settings.
     """
 
     def __init__(
@@ -69,6 +74,8 @@ class FusedAdmm:
         self._copies = torch.is_inference_mode_enabled()  # which counts no writes into a tensor
         self._buffers, self._most = [torch.empty(0)], 0
         self._kernel: AdmmStep | None = None
+        self._schedule = f.admm_schedule(steps)
+        self._to_come = torch.empty(0)  # settings of the next step, and of those after it
 
     def __call__(self, y: Tensor, keep: Tensor) -> Tensor:
         """Estimate the images behind y, whose values are kept where `keep` is True."""
@@ -89,6 +96,8 @@ class FusedAdmm:
     def _carry_on(self, y: Tensor, keep: Tensor, v: Tensor, u: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:
         own = slice(len(y))
         self._begin(y, keep, self._size_for(len(y)))
+        if self._schedule is not None:
+            self._to_come.copy_(self._schedule[-1])  # these calls come after the scheduled ones
         xi = self._prox(v - u, y, keep)
         self._w[own] = xi + u
         if steps > 1:
@@ -115,7 +124,7 @@ class FusedAdmm:
     def _take(self, steps: int) -> None:
         """Take steps whose v nobody asks for."""
         if self._graphs:
-            steps -= self._graphs.run(self._step, self._w, steps)
+            steps -= self._graphs.run(self._step, [self._w, self._to_come], steps)
         for _ in range(steps):
             self._step()
 
@@ -150,6 +159,8 @@ class FusedAdmm:
         if size > len(self._buffers[0]):
             self._allocate(y, size)
         self._w, self._of_w, self._of_y, *others = (rows[:size] for rows in self._buffers)
+        if self._schedule is not None:
+            self._to_come.copy_(self._schedule)
         own = slice(len(y))
         m = self._of_w[own].copy_(keep).mul_(1 / (1 + self._gamma / 2))
         torch.mul(m, y, out=self._of_y[own])
@@ -165,12 +176,17 @@ class FusedAdmm:
         self._kernel = self._find_kernel(rows * y[0].numel()) if self._find_kernel else None
         buffers = 3 if self._kernel else 5
         self._buffers = [y.new_zeros((rows, *y.shape[1:])) for _ in range(buffers)]
+        if self._schedule is not None:
+            self._schedule = self._schedule.to(y)
+            self._to_come = self._schedule.clone()
         if self._graphs:
             self._graphs.forget()
 
     def _step(self) -> Tensor:
         """Compute the next w, and return v."""
         v = self._prior(self._w)  # line 8
+        if self._schedule is not None:
+            self._to_come.copy_(self._to_come.roll(-1, 0))
         if self._kernel:
             self._kernel(self._w, v, self._of_y, self._of_w)
             return v
@@ -180,10 +196,11 @@ class FusedAdmm:
 
     def _prior(self, w: Tensor) -> Tensor:
         """Call f, and leave w as it is: a network that writes into its input is given copies."""
+        f = self._f if self._schedule is None else partial(self._f, settings=self._to_come[0])
         if self._copies:
-            return self._f(w.clone())
+            return f(w.clone())
         before = w._version
-        v = self._f(w)
+        v = f(w)
         self._copies = w._version != before
         shares_memory = v.untyped_storage().data_ptr() == w.untyped_storage().data_ptr()
         return v.clone() if shares_memory else v  # w changes next

@@ -1,4 +1,4 @@
-"""How images are degraded, and what a solver may know about it."""
+"""How images are damaged, and what a solver may know about it."""
 
 from recollect.degradation.any_fill import (
     AnyFill,

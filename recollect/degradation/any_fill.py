@@ -57,10 +57,10 @@ def near_pixels(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(_any_pixel(erased), ~erased, _lower_kind(errors + ROUNDING))
 
 
-def evidently_erased(errors: Tensor, y: Tensor) -> Tensor:
-    """Say which pixels have a common colour of y, in images where every other pixel is explained."""
+def evidently_erased(errors: Tensor, y: Tensor, below: float = EXPLAINED) -> Tensor:
+    """Say which pixels have a common colour of y, in images where every other pixel has an error below this."""
     common = of_common_colour(y)
-    explained = (common | (errors < EXPLAINED)).flatten(1).all(1)
+    explained = (common | (errors < below)).flatten(1).all(1)
     return common & per_image(explained, common) & _any_pixel(~common)
 
 
@@ -70,9 +70,14 @@ def certain_ones_kept(x: Tensor, y: Tensor) -> Erasure:
     A pixel that is kept by mistake then costs little when its value is pasted: no more than the errors of x itself.
     """
     errors, near = pixel_errors(x, y), near_pixels(x, y)
-    typical = per_image(torch.where(near, errors, torch.nan).flatten(1).nanmedian(1).values, errors)
+    typical = per_image(typical_error(errors, near), errors)
     certain = _any_pixel(evidently_erased(errors, y)) | (errors <= SPREAD * typical + ROUNDING)
     return Erasure((near & certain).expand_as(y))
+
+
+def typical_error(errors: Tensor, near: Tensor) -> Tensor:
+    """Return the median error of each image over its near pixels; NaN where there are none."""
+    return torch.where(near, errors, torch.nan).flatten(1).nanmedian(1).values
 
 
 def pixel_errors(x: Tensor, y: Tensor) -> Tensor:

@@ -19,11 +19,22 @@ Shape = tuple[int, ...]  # channels, height, width; of signals channels, length;
 
 @dataclass(frozen=True, eq=False)
 class Degradation(PerImage):
-    """A known or estimated operator H for each image of a batch (or one for all: length 1).
+    """A known or estimated operator H for each image of a batch, or one for all: length 1.
 
-    A subclass is a frozen dataclass whose tensor fields have the images first, with the three methods below.
-    The rest is derived from the fields, so a new degradation is one new file. One with a `name` is asked for by that
-    name, and `parse` reads what follows the colon: `blur:1.5` is `Blur.parse("1.5", shape)`.
+    A subclass is a frozen dataclass whose tensor fields have the images first. It implements `apply`, `prox` and
+    `refit`. The rest is derived from the fields, so a new degradation is one new file. One with a `name` is asked for
+    by that name, and `parse` reads the text after the colon: `blur:1.5` is `Blur.parse("1.5", shape)`.
+
+    Attributes:
+        name: How audits and the command line ask for it.
+        summary: One line for help and docs.
+        example: A name and value that work, such as `blur:1.5`.
+        order: Position in help.
+
+    Examples:
+        >>> import recollect
+        >>> isinstance(recollect.mask("half", (3, 8, 8)), recollect.Degradation)
+        True
     """
 
     name: ClassVar[str] = ""  # how audits and the command line ask for it
@@ -37,15 +48,39 @@ class Degradation(PerImage):
         raise NotImplementedError
 
     def apply(self, x: Tensor) -> Tensor:
-        """Compute H x."""
+        """Compute H x.
+
+        Args:
+            x: Images, one for each operator.
+
+        Returns:
+            The damaged images.
+        """
         raise NotImplementedError
 
     def prox(self, z: Tensor, y: Tensor, gamma: float) -> Tensor:
-        """Return the x that minimises |H x - y|^2 + gamma/2 |x - z|^2."""
+        """Return the x that minimises |H x - y|^2 + gamma/2 |x - z|^2.
+
+        Args:
+            z: Where x should be near.
+            y: The damaged images.
+            gamma: The weight of z.
+
+        Returns:
+            The minimiser, in the shape of y.
+        """
         raise NotImplementedError
 
     def refit(self, x: Tensor, y: Tensor) -> Self:
-        """Return the H of this family that minimises |H x - y|^2, as a new object."""
+        """Return the H of this family that minimises |H x - y|^2, as a new object.
+
+        Args:
+            x: Estimates of the images.
+            y: The damaged images.
+
+        Returns:
+            A new degradation of the same class.
+        """
         raise NotImplementedError
 
     def __str__(self) -> str:

@@ -21,9 +21,19 @@ DIMENSIONS = (2, 3, 4)  # of rows, signals and images
 
 @dataclass(frozen=True, eq=False)
 class Erasure(Degradation):
-    """Values where `keep` is False are set to zero. `keep` is boolean, N or 1 x C or 1 x H x W.
+    """Pixel erasure: values where `keep` is False are set to zero.
 
-    For signals it is N or 1 x C or 1 x L, for rows N or 1 x d.
+    Args:
+        keep: Boolean, N or 1 x C or 1 x H x W. For signals N or 1 x C or 1 x L, for rows N or 1 x d.
+
+    Examples:
+        >>> import torch
+        >>> from recollect import Erasure
+        >>> half = Erasure(torch.tensor([[True, True, False, False]]))
+        >>> half.apply(torch.ones(1, 4))
+        tensor([[1., 1., 0., 0.]])
+        >>> print(half)
+        50.0% erased
     """
 
     keep: Tensor
@@ -80,7 +90,10 @@ def all_erased(y: Tensor) -> Erasure:
 
 
 def half_kept(y: Tensor, seed: int = 42) -> Erasure:
-    """Start by keeping each value with probability 1/2, drawn for each image on its own: the paper's other choice."""
+    """Start by keeping each value with probability 1/2: the paper's choice for fully connected networks.
+
+    The values are drawn for each image on its own.
+    """
     length = y[0].numel()
     drawn = own_bytes(y, seed, -(-length // 8))
     bits = torch.from_numpy(np.unpackbits(drawn, axis=1, count=length)).view(torch.bool)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError
-from recollect.image_values import place_dimensions
+from recollect.image_values import position_dimensions
 from recollect.images import Images
 from recollect.registry import by_name
 from recollect.seeding import own_draws
@@ -64,7 +64,7 @@ def _noise(x: Tensor, seed: int) -> Tensor:
 
 def _next_image(x: Tensor, _seed: int) -> Tensor:
     """Return the next image of the set, turned by 180 degrees so that it is no image of the set itself."""
-    return x.roll(-1, 0).flip(place_dimensions(x))
+    return x.roll(-1, 0).flip(position_dimensions(x))
 
 
 def _drawn(shape: tuple[int, ...], x: Tensor, seed: int) -> Tensor:

@@ -14,13 +14,9 @@ import torch
 from recollect.degradation.base import Shape
 from recollect.degradation.erasure import Erasure, fits
 from recollect.errors import InputError, check_seed, is_number, is_whole, read_share
-from recollect.pil_images import pil_values
+from recollect.images.pil_images import pil_values
+from recollect.mask_names import COLUMNS, RANDOM, is_mask_file, no_such_mask
 from recollect.registry import by_name
-
-_FILES = (".png", ".npy")
-_RANDOM = ("random", "random-each")
-_COLUMNS = "columns"
-
 
 Sides = tuple[int, ...]  # height and width; the length of a signal; the number of columns of rows
 
@@ -81,12 +77,26 @@ On signals and rows they erase the same shares: `block` the middle quarter, `hal
 
 
 def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42, columns: Sequence[str] = ()) -> Erasure:
-    """Make the erasure that `what` names, for images of `shape`.
+    """Make the erasure that `what` names, for images of a shape.
 
-    `what` is one of the six names, `random:FRACTION` (shared by all images), `random-each:FRACTION` (another
-    draw for each of `count` images), the path of a PNG or .npy file, or a boolean array (True: kept) of shape
-    H x W, C x H x W, or N x C x H x W for one mask per image. For rows and signals, `columns:age+3-5` erases columns of
-    rows or channels of signals by number or, where they have names (`columns`), by name.
+    Args:
+        what: One of the six names, `random:FRACTION`, `random-each:FRACTION`, `columns:age+3-5` for rows and signals,
+            the path of a PNG or .npy file, or a boolean array (True: kept). An array has the shape H x W, C x H x W,
+            or N x C x H x W for one mask per image.
+        shape: The shape of one image, such as `images.shape`.
+        count: Number of images for `random-each`.
+        seed: Seed of random masks.
+        columns: Names of the columns of rows, by which `columns:` may call them.
+
+    Returns:
+        The erasure.
+
+    Examples:
+        >>> import recollect
+        >>> print(recollect.mask("block", (3, 8, 8)))
+        25.0% erased
+        >>> print(recollect.mask("columns:0+2-3", (6,)))
+        50.0% erased
     """
     if isinstance(what, Erasure):
         return _from_array(what.keep, shape)
@@ -97,26 +107,14 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42, columns: Se
     if text in PAPER_MASKS:
         return _from_array(PAPER_MASKS[text](*sides), shape)
     kind, colon, value = text.partition(":")
-    if colon and kind in _RANDOM:
+    if colon and kind in RANDOM:
         draws = count if kind == "random-each" else 1
         return random_mask(_fraction(value), shape, count=draws, seed=seed)
-    if colon and kind == _COLUMNS:
+    if colon and kind == COLUMNS:
         return _from_array(without_columns(value, shape, columns), shape)
-    if _is_file(text):
+    if is_mask_file(text):
         return _from_array(_read(Path(text)), shape)
     raise no_such_mask(text)
-
-
-def is_mask(text: str) -> bool:
-    """Return whether `mask` reads a text."""
-    kind, colon, _ = text.partition(":")
-    return text in PAPER_MASKS or (bool(colon) and kind in (*_RANDOM, _COLUMNS)) or _is_file(text)
-
-
-def no_such_mask(text: str, others: Sequence[str] = ()) -> InputError:
-    """Return the error that lists all masks, and examples of other degradations where these are possible."""
-    known = ", ".join([*PAPER_MASKS, "random:FRACTION", "random-each:FRACTION", "columns:NAME+NUMBER", *others])
-    return InputError(f"There is no mask {text!r}. Known: {known}, or the path of a .png or .npy file.")
 
 
 def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42) -> Erasure:
@@ -136,10 +134,6 @@ def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42
     return _from_array(drawn.reshape(count, *[1] * (len(shape) - 1), *sides), shape)
 
 
-def _is_file(text: str) -> bool:
-    return Path(text).suffix.lower() in _FILES
-
-
 def without_columns(text: str, shape: Shape, columns: Sequence[str] = ()) -> np.ndarray:
     """Keep all but some columns of rows, or channels of signals: names or numbers from 0, `age+income` or `0+3-5`."""
     if len(shape) == 3:
@@ -153,12 +147,20 @@ def without_columns(text: str, shape: Shape, columns: Sequence[str] = ()) -> np.
 def _column_numbers(text: str, count: int, columns: Sequence[str]) -> list[int]:
     if text in columns:
         return [list(columns).index(text)]
-    found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-    if first > last or last >= count:
-        known = f"names {', '.join(columns[:8])}{', ...' if len(columns) > 8 else ''} or " if columns else ""
-        raise InputError(f"There is no column {text!r}; columns have {known}numbers from 0 to {count - 1}.")
-    return list(range(first, last + 1))
+    match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text)
+    if match:
+        first, last = int(match[1]), int(match[2] or match[1])
+        if first <= last < count:
+            return list(range(first, last + 1))
+    raise InputError(f"There is no column {text!r}; columns have {_names(columns)}numbers from 0 to {count - 1}.")
+
+
+def _names(columns: Sequence[str]) -> str:
+    """List the first columns; the sentence names their numbers next."""
+    if not columns:
+        return ""
+    more = ", ..." if len(columns) > 8 else ""
+    return f"names {', '.join(columns[:8])}{more} or "
 
 
 def _sides(shape: Shape) -> Sides:

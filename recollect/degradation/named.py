@@ -7,7 +7,8 @@ from typing import Any
 
 from recollect.degradation.base import Degradation, Shape
 from recollect.degradation.erasure import Erasure
-from recollect.degradation.masks import is_mask, mask, no_such_mask
+from recollect.degradation.masks import mask
+from recollect.mask_names import is_mask, no_such_mask
 from recollect.registry import Registry
 
 DEGRADATIONS: Registry[type[Degradation]] = Registry("degradation", "recollect.degradation", Degradation)

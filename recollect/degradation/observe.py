@@ -17,7 +17,20 @@ from recollect.seeding import own_draws
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """Degraded images `y`, and the truth about how they were degraded: blind methods are given `y` alone."""
+    """Damaged images, and the truth about how they were damaged: blind methods are given `y` alone.
+
+    Args:
+        y: The damaged images.
+        truth: The degradation.
+        noise_std: Standard deviation of the noise that was added.
+
+    Examples:
+        >>> import recollect
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> seen = recollect.observe(images, recollect.mask("half", images.shape))
+        >>> seen.y.shape, str(seen.truth)
+        (torch.Size([2, 3, 8, 8]), '50.0% erased')
+    """
 
     y: Tensor
     truth: Degradation
@@ -25,7 +38,24 @@ class Observation:
 
 
 def observe(images: Images, truth: Degradation, *, noise_std: float = 0.0, seed: int = 42) -> Observation:
-    """Degrade each image; each has its own draw of noise, whichever images are beside it."""
+    """Degrade each image; each has its own draw of noise, whichever images are beside it.
+
+    Args:
+        images: Images, or any form that `Images.of` takes.
+        truth: The degradation.
+        noise_std: Standard deviation of the noise that is added.
+        seed: Seed of the noise.
+
+    Returns:
+        The damaged images with the truth.
+
+    Examples:
+        >>> import recollect
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> seen = recollect.observe(images, recollect.mask("half", images.shape))
+        >>> float(seen.y[:, :, 4:].abs().sum())
+        0.0
+    """
     if not is_number(noise_std) or not 0 <= noise_std < math.inf:
         raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std!r}.")
     check_seed(seed)

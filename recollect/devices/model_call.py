@@ -1,4 +1,4 @@
-"""Call a model; a call that fails for lack of memory or of autograd is repeated in a way that works."""
+"""Call a model; a call that lacks memory or autograd is repeated with what it lacks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,34 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from recollect.errors import is_out_of_memory
+from recollect.counting import counted
+from recollect.errors import RAISED_BY_MODEL, InputError, exit_called, is_out_of_memory
 
 NO_GRAPH = "does not require grad and does not have a grad_fn"  # torch's words for a derivative without autograd
 
+FEW = 16  # images at once that a model is likely to take: as many are tried before an audit
+
 log = logging.getLogger(__name__).warning
+
+
+def check_output(out: Tensor, x: Tensor) -> None:
+    """Raise an error that names the output for x if these are no images like x."""
+    if not isinstance(out, Tensor):
+        raise InputError(
+            f"The autoencoder returned a {type(out).__name__}, not a tensor; wrap it so that it returns the image."
+        )
+    if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
+        raise InputError(
+            f"The autoencoder was given {_describe(x)} and returned {_describe(out)}; "
+            "it must return images of the shape and dtype it is given, on the same device."
+        )
+
+
+def _describe(x: Tensor) -> str:
+    return f"{'x'.join(map(str, x.shape))} {str(x.dtype).removeprefix('torch.')} on {x.device}"
+
+
+Check = Callable[[Tensor, Tensor], None]  # of an output and the images that it belongs to
 
 
 class ModelCall:
@@ -22,27 +45,33 @@ class ModelCall:
         self.most: int | None = None  # images at once; None as long as memory sufficed
         self.with_autograd = False  # its forward pass takes derivatives, which `no_grad` would refuse
 
-    def __call__(self, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    def __call__(self, f: Callable[[Tensor], Tensor], x: Tensor, check: Check = check_output) -> Tensor:
+        """Return f(x), called as the model needs it; an error says that the model raised it.
+
+        All in one function: it lies between every method and its network, in the traceback of every error of a model.
+        """
         if self.most is not None and len(x) > self.most:
-            return torch.cat([self(f, part) for part in x.split(self.most)])
+            return torch.cat([self(f, part, check) for part in x.split(self.most)])
         version = _version(x)
         try:
-            return self._call(f, x)
+            out = _with_autograd(f, x) if self.with_autograd else f(x)
+        except SystemExit as error:
+            raise exit_called("The model", error) from error
         except Exception as error:
-            if not _can_be_repeated(x, version) or not self._learns_from(error, x):
+            if not self._learns_from(error, x, version):
+                _note_origin(error, x)
                 raise
+        else:
+            check(out, x)
+            return out
         if x.is_cuda:  # not in the except block: the error holds what the model had allocated
             torch.cuda.empty_cache()
-        return self(f, x)
+        return self(f, x, check)
 
-    def _call(self, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        if not self.with_autograd:
-            return f(x)
-        with torch.enable_grad():
-            return f(x.detach()).detach()
-
-    def _learns_from(self, error: Exception, x: Tensor) -> bool:
-        """Say whether the call may work another way, and remember that way."""
+    def _learns_from(self, error: Exception, x: Tensor, version: int | None) -> bool:
+        """Say whether the call may work if it is repeated differently, and remember how."""
+        if not _can_be_repeated(x, version):
+            return False
         if is_out_of_memory(error) and len(x) > 1:
             self.most = len(x) // 2
             log(
@@ -55,6 +84,20 @@ class ModelCall:
             self.with_autograd = True
             return True
         return False
+
+
+def _with_autograd(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    with torch.enable_grad():
+        out = f(x.detach())
+    return out.detach() if isinstance(out, Tensor) else out
+
+
+def _note_origin(error: Exception, x: Tensor) -> None:
+    """Note on an error that the model raised it; an InputError says itself what is wrong."""
+    if not isinstance(error, InputError):
+        error.add_note(f"{RAISED_BY_MODEL}{counted(len(x), 'image')}")
+        if len(x) > FEW:
+            error.add_note(f"chunk={FEW} gives the model at most {FEW} images at once")
 
 
 def _can_be_repeated(x: Tensor, version: int | None) -> bool:

@@ -11,10 +11,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from recollect.counting import counted
 from recollect.devices.model_call import ModelCall
 from recollect.devices.module_mode import eval_mode
-from recollect.errors import RAISED_BY_MODEL, InputError
+from recollect.errors import InputError
 
 Precision = Literal["ieee", "tf32"]
 
@@ -152,38 +151,4 @@ def choose_device(device: torch.device | str | None) -> torch.device:
 
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return f(x); raise an error that names what it returned if those are no images like x."""
-    return call_checked(ModelCall(), f, x)
-
-
-def call_checked(call: ModelCall, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Return f(x), called as the model needs it; an error says that the model raised it."""
-    return call(lambda part: check_output(_noting_errors(f, part), part), x)
-
-
-def _noting_errors(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Note on an error of a model that the model raised it; an InputError says so itself."""
-    try:
-        return f(x)
-    except InputError:
-        raise
-    except Exception as error:
-        error.add_note(f"{RAISED_BY_MODEL}{counted(len(x), 'image')}")
-        raise
-
-
-def check_output(out: Tensor, x: Tensor) -> Tensor:
-    """Return the output for x; raise an error if these are no images like x."""
-    if not isinstance(out, Tensor):
-        raise InputError(
-            f"The autoencoder returned a {type(out).__name__}, not a tensor; wrap it so that it returns the image."
-        )
-    if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
-        raise InputError(
-            f"The autoencoder was given {_describe(x)} and returned {_describe(out)}; "
-            "it must return images of the shape and dtype it is given, on the same device."
-        )
-    return out
-
-
-def _describe(x: Tensor) -> str:
-    return f"{'x'.join(map(str, x.shape))} {str(x.dtype).removeprefix('torch.')} on {x.device}"
+    return ModelCall()(f, x)

@@ -6,6 +6,7 @@ from recollect.engine.runtime import (
     Runtime,
     arithmetic_of,
     prepare,
+    shared_runtimes,
     without_acceleration,
 )
 from recollect.engine.working_set import Active, run
@@ -18,5 +19,6 @@ __all__ = [
     "arithmetic_of",
     "prepare",
     "run",
+    "shared_runtimes",
     "without_acceleration",
 ]

@@ -80,6 +80,8 @@ class Collector(Generic[Rows]):
                 self._write(positions[lot], rows[lot])
 
     def _write(self, index: Tensor, rows: Rows) -> None:
-        here = rows if self._stay else rows.to_host()  # returns when they have arrived, so their memory can be reused
-        self._outcome = here.room_for(self._count) if self._outcome is None else self._outcome
-        self._outcome.put(index, here)
+        if not self._stay:
+            rows = rows.to_host()  # returns when they have arrived, so their memory can be reused
+        if self._outcome is None:
+            self._outcome = rows.room_for(self._count)
+        self._outcome.put(index, rows)

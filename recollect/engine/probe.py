@@ -43,7 +43,7 @@ class Waits(Exception):
 
 
 class RefuseToWait(TorchDispatchMode):
-    """Raise `Waits` at operations that read values back to the host or copy between host and device."""
+    """Raise `Waits` at operations that read values on the host or copy between host and device."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import cached_property, partial
@@ -15,13 +15,7 @@ from torch import Tensor, nn
 
 from recollect.devices.memory import free_memory, pytorch_memory
 from recollect.devices.model_call import ModelCall
-from recollect.devices.precision import (
-    call_checked,
-    check_dtype,
-    device_of,
-    evaluation_mode,
-    module_of,
-)  # fmt: skip
+from recollect.devices.precision import check_dtype, device_of, evaluation_mode, module_of
 from recollect.engine.probe import Probe, is_compiled, is_known_code, probe_network, values_out_of_range
 from recollect.errors import InputError, is_number
 
@@ -38,6 +32,7 @@ VARIABLE = "RECOLLECT_ACCELERATE"
 IN_PYTORCH = "by the library"  # in records: PyTorch's own kernels
 
 _accelerated = ContextVar("_accelerated", default=True)
+_shared: ContextVar[dict[Key, Runtime] | None] = ContextVar("_shared", default=None)
 
 
 class Runtime:
@@ -49,6 +44,7 @@ class Runtime:
     def __init__(self, f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool = True) -> None:
         self._f, self._modules, self.origin = f, _modules(f), origin_of(f)
         self.device, self.home = device_of(f, otherwise=y.device), y.device
+        self.images = len(y)
         self._first = y[: min(PROBE_IMAGES, chunk or PROBE_IMAGES)].to(self.device)
         self._bytes_an_image = 0  # at the peak of a call, where a GPU has been measured
         self._call = ModelCall()
@@ -59,29 +55,32 @@ class Runtime:
                 self._settle_kernels()
         self.chunk = chunk or self._choose_chunk(y)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return self._apply(self._f, x)
+    def __call__(self, x: Tensor, settings: Tensor | None = None) -> Tensor:
+        """Call the model; with settings, as the step of ADMM that they belong to."""
+        f: Callable[..., Tensor] = self._f
+        if settings is not None:
+            f = partial(f, settings=settings)
+        if self._accelerator is not None:
+            f = partial(self._accelerator, f=f)
+        return self._call(f, x)
 
-    def admm_schedule(self, steps: int) -> list[Autoencoder]:
-        """List what is called at each step of ADMM: the model itself, unless it says otherwise."""
-        schedule = schedule_of(self._f)
-        if schedule is None:
-            return [self] * steps
-        return [partial(self._apply, f) for f in schedule(steps)]
+    @property
+    def network(self) -> nn.Module | None:
+        """The module behind the function that is called, if there is one."""
+        return module_of(self._f)
+
+    def admm_schedule(self, steps: int) -> Tensor | None:
+        """Return the settings of each step of ADMM, and a last row for calls after them; None if no step differs."""
+        schedule = getattr(module_of(self._f), "admm_schedule", None)
+        return None if schedule is None else schedule(steps)
 
     def fused_admm(self, gamma: float, steps: int) -> FusedAdmm | None:
-        """ADMM's steps for erasures in one pass over memory; None without acceleration, or if steps differ."""
-        if self._accelerator is None or schedule_of(self._f) is not None:
+        """ADMM's steps for erasures in one pass over memory; None without acceleration."""
+        if self._accelerator is None:
             return None
         if (gamma, steps) not in self._fused:
             self._fused[gamma, steps] = self._accelerator.fused_admm(self, gamma, steps)
         return self._fused[gamma, steps]
-
-    def _apply(self, f: Autoencoder, x: Tensor) -> Tensor:
-        """Call the model, or a form of it with the same layers."""
-        if self._accelerator is not None:
-            f = partial(self._accelerator, f=f)
-        return call_checked(self._call, f, x)
 
     @property
     def arithmetic(self) -> str:
@@ -192,8 +191,45 @@ def prepare(f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool = Tr
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")
     with torch.no_grad(), evaluation_mode(f):
-        yield (runtime := Runtime(f, y, chunk, accelerated))
+        runtime = _take_shared(f, y, chunk, accelerated) or Runtime(f, y, chunk, accelerated)
+        yield runtime
         runtime.close()  # not after an error: a GPU may still be at work
+        _share(runtime, f, y, chunk, accelerated)
+
+
+@contextmanager
+def shared_runtimes() -> Iterator[None]:
+    """Prepare a network once for all recoveries in this block: meanwhile its weights must not change."""
+    before = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(before)
+
+
+def _take_shared(f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool) -> Runtime | None:
+    """Take out a runtime that was prepared for at least as many images like these."""
+    shared = _shared.get() or {}
+    runtime = shared.pop(_key(f, y, chunk, accelerated), None)
+    return runtime if runtime and runtime.images >= len(y) else None
+
+
+def _share(runtime: Runtime, f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool) -> None:
+    """Leave a runtime to the next recovery of its network; those of other networks go, with their packed weights."""
+    shared = _shared.get()
+    if shared is None:
+        return
+    key = _key(f, y, chunk, accelerated)
+    for other in [other for other in shared if other[0] != key[0]]:
+        del shared[other]
+    shared[key] = runtime
+
+
+Key = tuple[int, bool, int | None, torch.device, torch.dtype, torch.Size]
+
+
+def _key(f: Autoencoder, y: Tensor, chunk: int | None, accelerated: bool) -> Key:
+    return id(f), accelerated and is_wanted(), chunk, y.device, y.dtype, y.shape[1:]  # a runtime keeps f, and its id
 
 
 def arithmetic_of(f: Autoencoder, images: Tensor) -> str:
@@ -225,11 +261,6 @@ def origin_of(f: Autoencoder) -> float:
     """Return the pixel value that is zero in the model's own range, where ADMM starts; 0 unless the model says so."""
     origin = getattr(module_of(f), "admm_origin", 0.0)
     return float(origin) if is_number(origin) else 0.0
-
-
-def schedule_of(f: Autoencoder) -> Callable[[int], Sequence[Autoencoder]] | None:
-    """Return the function by which a model names the autoencoder of each step of ADMM, if it has one."""
-    return getattr(module_of(f), "admm_schedule", None)
 
 
 def check_damaged(y: Tensor) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeGuard
 
 import torch
@@ -16,20 +17,42 @@ from recollect.errors import InputError
 
 @torch.no_grad()
 def admm(f: Autoencoder, y: Tensor, theta: Degradation, *, gamma: float, steps: int, origin: float = 0.0) -> Tensor:
-    """Estimate x for a given degradation theta (Algorithm 1); v starts at `origin`, zero in the model's own range."""
+    """Estimate x for a given degradation theta (Algorithm 1).
+
+    Args:
+        f: The autoencoder.
+        y: The damaged images.
+        theta: The degradation, one for each image.
+        gamma: ADMM's penalty.
+        steps: Number of steps.
+        origin: The start of v: zero in the model's own range of values.
+
+    Returns:
+        The estimate, in the shape of y.
+
+    Examples:
+        >>> import torch, recollect
+        >>> from recollect.methods import admm
+        >>> y = torch.ones(1, 3, 8, 8)
+        >>> theta = recollect.mask("half", (3, 8, 8)).expand(y)
+        >>> admm(lambda x: x, theta.apply(y), theta, gamma=0.5, steps=3).shape
+        torch.Size([1, 3, 8, 8])
+    """
     v = xi = torch.full_like(y, origin)
     u = torch.zeros_like(y)
-    for prior in priors(f, steps):
+    for prior in priors(f, steps, y):
         xi = theta.prox(v - u, y, gamma)  # line 6
         v = prior(xi + u)  # line 8: the autoencoder is the prior
         u = u + xi - v  # line 9
     return xi
 
 
-def priors(f: Autoencoder, steps: int) -> Sequence[Autoencoder]:
-    """List the prior of each step: f itself, unless f says another one, such as a noise level that falls."""
+def priors(f: Autoencoder, steps: int, y: Tensor) -> Sequence[Autoencoder]:
+    """List the prior of each step: f itself, with the settings of that step if f has such, as for a falling noise."""
     schedule = getattr(f, "admm_schedule", None)
-    return [f] * steps if schedule is None else schedule(steps)
+    rows = None if schedule is None else schedule(steps)
+    prior: Callable[..., Tensor] = f
+    return [prior] * steps if rows is None else [partial(prior, settings=row) for row in rows[:steps].to(y)]
 
 
 def solve(f: Runtime, y: Tensor, theta: Degradation, *, gamma: float, steps: int) -> Tensor:

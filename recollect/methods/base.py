@@ -22,6 +22,17 @@ class Method:
     A method is a frozen dataclass whose fields are its hyperparameters. The class variables say everything that the
     command line's help, audits, tables, figures and the report need to know of it. A subclass implements `begin` and
     `step`; the engine streams images through them.
+
+    Attributes:
+        name: The method's name in audits and on the command line.
+        summary: One line: what it does and what it knows.
+        knows_truth: Whether it is handed the true degradation.
+        sees_model: Whether it calls the audited model.
+
+    Examples:
+        >>> from recollect.methods import METHODS
+        >>> METHODS["iterate"].knows_truth
+        False
     """
 
     name: ClassVar[str] = ""
@@ -83,7 +94,19 @@ class Method:
         trace: Trace | None = None,
         progress: Progress | None = None,
     ) -> Recovery:
-        """Recover the images behind y, at most `chunk` at a time; the truth is read only by methods that know it."""
+        """Recover the images behind y; the truth is read only by methods that know it.
+
+        Args:
+            f: The autoencoder: any function from a batch to a batch of the same shape.
+            y: The damaged images.
+            truth: The true degradation, for methods that know it.
+            chunk: The largest number of images at a time. Defaults to what memory allows.
+            trace: Called after every round with a snapshot of the images that have not stopped.
+            progress: Called with the number of images finished and the number in all.
+
+        Returns:
+            The estimate of each image, the mask estimate, and why each image stopped.
+        """
         if isinstance(y, Tensor):
             self.check_kind(y.shape[1:])
         with self.prepared(f, y, chunk) as runtime:  # which checks y

@@ -21,11 +21,21 @@ from recollect.recovery import Stop
 class Biharmonic(Method):
     """Biharmonic inpainting with the true mask, on the CPU; the autoencoder is never called.
 
-    It stands beside a diffusion prior: one that restores less is no measure of what general knowledge can do.
+    Audits compare a diffusion prior with it: a prior that restores less is too weak a baseline.
+
+    `Biharmonic()(None, y, truth)` returns a `Recovery`.
+
+    Examples:
+        >>> import recollect
+        >>> from recollect.methods import Biharmonic
+        >>> images = recollect.load("photos?count=1&size=8")
+        >>> seen = recollect.observe(images, recollect.mask("block", images.shape))
+        >>> Biharmonic()(None, seen.y, seen.truth).estimate.shape
+        torch.Size([1, 3, 8, 8])
     """
 
     name: ClassVar[str] = "biharmonic"
-    summary: ClassVar[str] = "generic restoration: a smooth surface through the kept pixels, which knows the mask"
+    summary: ClassVar[str] = "generic restoration: a smooth surface through the kept pixels, with the mask known"
     label: ClassVar[str] = "biharmonic (never sees the model)"
     knows_truth: ClassVar[bool] = True
     sees_model: ClassVar[bool] = False

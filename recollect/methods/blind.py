@@ -49,10 +49,26 @@ class BlindBatch(Active):
 
 @dataclass(frozen=True)
 class Blind(Method):
-    """Rounds of ADMM with the current degradation estimate, then a refit of that estimate, from `start(y)`.
+    """The attack of the paper: rounds of ADMM with the current mask estimate, then a refit of that estimate.
 
-    An image whose degradation estimates repeat in a cycle has no answer of its own. It takes one more lap, and the
-    member of the cycle that the model moves least, |f(x) - x|, is returned.
+    Masks may repeat in a cycle. The image then takes one more lap, and the member with the smallest |f(x) - x| is
+    returned.
+
+    `Blind()(f, y)` returns a `Recovery`.
+
+    Args:
+        gamma: How freely an estimate departs from the damaged image.
+        steps: ADMM steps of a round.
+        limit: The largest number of rounds.
+        start: Makes the first mask estimate from y: `half_kept` or `all_erased` of `recollect.degradation`.
+
+    Examples:
+        >>> import recollect
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> seen = recollect.observe(images, recollect.mask("half", images.shape))
+        >>> recovery = recollect.Blind(limit=2)(lambda x: x.clamp(0, 1), seen.y)
+        >>> recovery.estimate.shape
+        torch.Size([2, 3, 8, 8])
     """
 
     gamma: float = 0.5

@@ -24,7 +24,7 @@ from recollect.recovery import Stop
 from recollect.seeding import own_draws
 
 SPACINGS = ("even", "quadratic")
-# Beyond the paper's settings, at twice the cost: the best that a generic prior can do is what an audit asks for.
+# Beyond DDNM's defaults, at twice the cost: the best that a generic prior can do is what an audit asks for.
 STRONGEST: Mapping[str, Any] = {"steps": 50, "eta": 1.0, "spacing": "quadratic", "draws": 4}
 
 
@@ -91,8 +91,29 @@ def _normal(draws: Sequence[np.random.Generator], shape: Sequence[int], like: Te
 class DDNM(Method):
     """Denoising diffusion null-space restoration with the true mask; the autoencoder is never called.
 
-    Images smaller than the prior's are restored at the prior's size and scaled back. The defaults are the paper's; the
-    mean of some draws of 50 steps with `eta=1` and `spacing="quadratic"` is nearer to the truth.
+    Images smaller than the prior's are restored at the prior's size and scaled back. The defaults are those of DDNM.
+    The mean of some draws of 50 steps with `eta=1` and `spacing="quadratic"` is nearer to the truth.
+
+    `DDNM(prior)(None, y, truth)` returns a `Recovery`.
+
+    Args:
+        prior: A diffusion model, as `recollect.diffusion.open_denoiser` and `bundled` give.
+        steps: Number of time steps.
+        eta: Share of fresh noise, from 0 to 1.
+        spacing: `even`, or `quadratic`: denser at low noise.
+        draws: Restorations of an image, whose mean is taken.
+        clip: Whether the estimate of the clean image is kept in its range at every step.
+        seed: Seed of the noise.
+
+    Examples:
+        >>> import recollect
+        >>> from recollect.diffusion import Denoiser
+        >>> from recollect.methods import DDNM
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> seen = recollect.observe(images, recollect.mask("half", images.shape))
+        >>> prior = Denoiser.of(lambda x, sigma: x * 0, images.shape)
+        >>> DDNM(prior, steps=5)(None, seen.y, seen.truth).estimate.shape
+        torch.Size([2, 3, 8, 8])
     """
 
     prior: NoisePredictor
@@ -131,6 +152,8 @@ class DDNM(Method):
                 f"A prior is what recollect.diffusion.open_denoiser gives, not a {type(self.prior).__name__}: "
                 "it has a shape, alphas_cumprod and noise(x, t)."
             )
+        if getattr(self.prior, "latent", False):
+            raise InputError("A prior restores pixels, and this model denoises latents; open a model of images.")
         length = len(self.prior.alphas_cumprod)
         if not is_whole(self.steps, 1) or self.steps > length:
             raise InputError(f"steps is a number from 1 to the prior's {length} time steps, got {self.steps!r}.")

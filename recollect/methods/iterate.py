@@ -21,7 +21,20 @@ QUEUED = 16
 
 @dataclass(frozen=True)
 class Iterate(Method):
-    """x <- f(x) from x = y, until a step changes the image by less than `tolerance` (MSE) or `limit` steps."""
+    """The earlier attack: x <- f(x) from x = y, until the image settles.
+
+    `Iterate()(f, y)` returns a `Recovery`.
+
+    Args:
+        tolerance: An image has settled when a step changes it by less than this mean square error.
+        limit: The largest number of steps.
+
+    Examples:
+        >>> import torch, recollect
+        >>> recovery = recollect.Iterate()(lambda x: x / 2, torch.ones(1, 3, 8, 8))
+        >>> bool(recovery.estimate.max() < 1e-5)
+        True
+    """
 
     tolerance: float = 1e-12
     limit: int = 1000

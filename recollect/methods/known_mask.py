@@ -16,14 +16,30 @@ from recollect.recovery import Stop
 
 @dataclass(frozen=True)
 class KnownMask(Method):
-    """ADMM with the true degradation."""
+    """ADMM with the true degradation: a reference, not an attack.
+
+    `KnownMask()(f, y, truth)` returns a `Recovery`.
+
+    Args:
+        gamma: How freely an estimate departs from the damaged image.
+        steps: ADMM steps.
+        paste: Whether kept values of y are put into the result: right when there is no noise.
+
+    Examples:
+        >>> import recollect
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> seen = recollect.observe(images, recollect.mask("half", images.shape))
+        >>> recovery = recollect.KnownMask()(lambda x: x, seen.y, seen.truth)
+        >>> bool((recovery.estimate[:, :, :4] == images.pixels[:, :, :4]).all())
+        True
+    """
 
     gamma: float = 0.5
     steps: int = 40
     paste: bool = True  # put the kept values of y into the result: right when there is no noise
 
     name: ClassVar[str] = "known"
-    summary: ClassVar[str] = "a reference, not an attack: the same recovery, which knows the erased pixels"
+    summary: ClassVar[str] = "a reference, not an attack: the recovery of blind, but with the mask known"
     label: ClassVar[str] = "known (mask given)"
     knows_truth: ClassVar[bool] = True
     by_default: ClassVar[bool] = True

@@ -36,7 +36,7 @@ def polish(
 ) -> Recovery:  # fmt: skip
     """Run ADMM on from v = x and u = 0 until xi and v differ by less than `rest` (MSE): at most `limits` steps each.
 
-    With `refit`, the degradation is estimated along the way. A refit compares y with what the model returns, not with
+    With `refit`, the degradation is estimated too. A refit compares y with what the model returns, not with
     xi: kept values of xi are pulled towards y, so they would confirm themselves. With blind's `round_steps`, the steps
     that blind had captured are used again.
     """

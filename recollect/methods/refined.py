@@ -20,18 +20,26 @@ from recollect.degradation import (
     odd_ones_kept,
     smooth_ones_kept,
 )
-from recollect.degradation.any_fill import EXPLAINED, evidently_erased, of_common_colour, pixel_errors
+from recollect.degradation.any_fill import (
+    EXPLAINED,
+    evidently_erased,
+    near_pixels,
+    of_common_colour,
+    pixel_errors,
+    typical_error,
+)
 from recollect.devices.transfers import to_device
 from recollect.engine import Runtime
 from recollect.errors import InputError, is_whole
 from recollect.image_values import mean_square
 from recollect.methods.base import Method
 from recollect.methods.blind import Blind
+from recollect.methods.copying import HARDLY, first_steps, foreseen, reach_of_iteration
 from recollect.methods.iterate import Iterate
 from recollect.methods.polish import CHECK_EVERY, REST, polish
 from recollect.per_image import PerImage
 from recollect.pieces import piece_length
-from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace
+from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace, progress_of_part
 
 BUDGET_FACTOR = 3  # applications of f, at most, as a multiple of what blind takes for an image; iterate's come on top
 PASSES_TO_JUDGE = 1  # of f to an answer, which shows how well the model explains it
@@ -42,6 +50,7 @@ FAR = 0.05  # a value of y further than this from the answer's is taken for eras
 FEWEST_SEARCH_STEPS = 20  # steps of a search that are worth it
 DENOISING_STEPS = 20  # applications of f that free an answer from the noise of y
 SEARCH_REST = 1e-9  # |xi - v|^2 at which a search ends: the polish takes the best answer further
+JUDGED_AT_MOST = 12  # times, at one pass more where the model copies
 RESERVED = 60  # steps that searches leave for the polish
 SETTLING = 20  # of these, steps of the model alone
 FIXED_POINT_WEIGHT = 0.3  # what a fixed point weighs beside agreement with y
@@ -57,7 +66,8 @@ class Answer(PerImage):
     recovery: Recovery
     misfit: Tensor  # the lower, the better a fixed point of the model explains y
     explained: Tensor  # searches are not expected to find anything better
-    evident: Tensor  # every pixel of y is accounted for
+    certain: Tensor  # every pixel of y is accounted for, so exactly that no other image comes near
+    reach: Tensor  # of foresight, in steps: more than one where the model nearly copies y
 
     def with_better(self, positions: Tensor, other: Answer, at_rest: float = 0.0) -> Answer:
         """Take the other answers to the images at `positions` where they fit better; the work on both is counted.
@@ -78,8 +88,9 @@ class Refined(Method):
     """`Blind`, `Iterate` and searches from several starts; the answer that explains y best is polished.
 
     A search estimates image and mask together and makes no assumption on what erased pixels hold. Answers are compared
-    by what an attacker sees: how far the model moves them, and how many pixels of y they explain how well. The truth is
-    never read.
+    by what an attacker sees: how far the model moves them, and how many pixels of y they explain how well. A fixed
+    point counts as precise as it explains y: where a model drifts, it has fixed points that are no training image.
+    Where a model nearly copies y, an answer is judged by where iteration would take it. The truth is never read.
     """
 
     gamma: float = 0.5
@@ -92,14 +103,14 @@ class Refined(Method):
     paste: bool = True  # right when there is no noise
 
     name: ClassVar[str] = "refined"
-    summary: ClassVar[str] = "the strongest attack: blind, iterate and searches from other starts, the best polished"
+    summary: ClassVar[str] = "the strongest attack: tries blind, iterate and searches, and improves the best answer"
     label: ClassVar[str] = "refined (mask unknown)"
     in_rounds: ClassVar[bool] = True
     by_default: ClassVar[bool] = True
     headline_rank: ClassVar[int] = 3
     colour: ClassVar[str | None] = "orange"
     order: ClassVar[int] = 2
-    version: ClassVar[int] = 2  # 1 took the member of a cycle at which blind noticed it
+    version: ClassVar[int] = 4  # 3 believed models that copy; 2 any fixed point; 1 where blind noticed a cycle
 
     def __post_init__(self) -> None:
         Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
@@ -125,7 +136,8 @@ class Refined(Method):
         for start in range(0, len(y), length):
             rows = slice(start, start + length)
             known = None if truth is None else truth[rows]
-            parts.append(self._recover_piece(f, y[rows], known, _from(start, trace), _of(start, len(y), progress)))
+            report = progress_of_part(progress, start, len(y))
+            parts.append(self._recover_piece(f, y[rows], known, _from(start, trace), report))
         return Recovery.join(parts)
 
     def _recover_piece(
@@ -134,14 +146,14 @@ class Refined(Method):
         blind = Blind(self.gamma, self.steps, self.limit, self.start).recover(f, y, truth, trace, None)
         blind = replace(blind, cycle=None)  # of the answer that is chosen in the end, nothing is known of cycles
         budget = BUDGET_FACTOR * blind.steps
-        best = self._judge(f, y, blind)
+        first = first_steps(f, y)
+        best = self._judge(f, y, replace(blind, steps=blind.steps + 1), torch.ones_like(y.flatten(1)[:, 0]))
+        best = replace(best, certain=best.certain & (mean_square(first - y) > HARDLY))
         if not self.paste:
             best = self._without_noise(f, y, best, blind, budget)
         if progress:
             progress(int(best.explained.sum()), len(y))
-        if isinstance(blind.degradation, Erasure):
-            best = self._searched(f, y, best, budget, list(self._search_starts(y, blind.estimate)))
-        best, budget = self._iterated(f, y, best, budget)
+        best, budget = self._searched_and_iterated(f, y, first, best, blind, budget)
         best = self._pasted(y, self._polished(f, y, best, budget))
         chosen = replace(best.recovery, rounds=blind.rounds + 1)  # the choice is the last round
         if trace:
@@ -150,11 +162,32 @@ class Refined(Method):
             progress(len(y), len(y))
         return chosen
 
-    def _search_starts(self, y: Tensor, blind: Tensor) -> Iterator[SearchStart]:
+    def _searched_and_iterated(
+        self, f: Runtime, y: Tensor, first: Tensor, best: Answer, blind: Recovery, budget: Tensor
+    ) -> tuple[Answer, Tensor]:
+        """Search for images that are not explained, iterate for those that are not certain at a cost on top.
+
+        Images that are alike agree with y at many pixels, so an image that is explained may still be another one.
+        """
+        left = torch.nonzero(~best.certain)[:, 0]
+        if not len(left):
+            return best, budget
+        iterated = _iterated(f, y[left], first[left])
+        best = self._judged_again(f, y, first, best, left, iterated.estimate)
+        budget = budget - JUDGED_AT_MOST * (best.reach > 1)
+        unfinished = iterated.stop.where(iterated.stop != Stop.CONVERGED, int(Stop.DONE))  # the polish goes on from it
+        iterated = replace(iterated, degradation=best.recovery[left].degradation, stop=unfinished)
+        if isinstance(blind.degradation, Erasure):
+            fixed = y.index_copy(0, left, iterated.estimate)
+            best = self._searched(f, y, best, budget, list(self._search_starts(y, blind.estimate, fixed)))
+        judged = self._judge(f, y[left], iterated, best.reach[left])
+        return best.with_better(left, judged), budget.index_add(0, left, iterated.steps)
+
+    def _search_starts(self, y: Tensor, blind: Tensor, iterated: Tensor) -> Iterator[SearchStart]:
         """Begin searches from nothing with a mask, and from an estimate with the pixels near it."""
         for start in self.restarts:
             yield torch.zeros_like(y), lambda _x, y, start=start: start(y)  # type: ignore[misc]
-        for x in (blind, y):
+        for x in (blind, y, iterated):
             yield x, near_ones_kept
 
     def _searched(
@@ -170,22 +203,10 @@ class Refined(Method):
             if len(left):
                 theta = first_mask(x[left], y[left])
                 other = self._run_on(f, y[left], x[left], theta, limits[left], refit=True, rest=SEARCH_REST)
-                best = best.with_better(left, self._judge(f, y[left], other))
+                best = best.with_better(left, self._judge(f, y[left], other, best.reach[left]))
                 if not self.paste:
                     best = self._without_noise(f, y, best, other, budget, left)
         return best
-
-    def _iterated(self, f: Runtime, y: Tensor, best: Answer, budget: Tensor) -> tuple[Answer, Tensor]:
-        """Iterate for images whose mask is not evident, almost to rest; the steps come on top of the budget.
-
-        Images that are alike agree with y at many pixels, so an image that is explained may still be another one.
-        """
-        left = torch.nonzero(~best.evident)[:, 0]
-        if not len(left):
-            return best, budget
-        other = Iterate(tolerance=NEGLIGIBLE).recover(f, y[left], None, None, None)
-        other = replace(other, degradation=best.recovery[left].degradation)
-        return best.with_better(left, self._judge(f, y[left], other)), budget.index_add(0, left, other.steps)
 
     def _without_noise(
         self, f: Runtime, y: Tensor, best: Answer, noisy: Recovery, budget: Tensor, positions: Tensor | None = None
@@ -201,7 +222,7 @@ class Refined(Method):
         damaged, begun = y[positions[left]], noisy[left]
         settled = self._run_on(f, damaged, begun.estimate, all_erased(damaged), limits[left])
         settled = replace(settled, degradation=begun.degradation)
-        return best.with_better(positions[left], self._judge(f, damaged, settled))
+        return best.with_better(positions[left], self._judge(f, damaged, settled, best.reach[positions[left]]))
 
     def _polished(self, f: Runtime, y: Tensor, best: Answer, budget: Tensor) -> Answer:
         """Carry the best answers on until they rest; with noise, or where y keeps them moving, y counts no more."""
@@ -224,7 +245,7 @@ class Refined(Method):
         theta = all_erased(y[left]) if by_model_alone else theta  # with all erased v <- f(v)
         assert theta is not None
         rested = self._run_on(f, y[left], begun.estimate, theta, limits[left], refit=refit)
-        other = self._judge(f, y[left], replace(rested, degradation=begun.degradation))
+        other = self._judge(f, y[left], replace(rested, degradation=begun.degradation), best.reach[left])
         return _confirmed(best.with_better(left, other, at_rest=AS_GOOD), left, rested)
 
     def _run_on(
@@ -240,20 +261,51 @@ class Refined(Method):
         assert theta is not None
         return replace(best, recovery=replace(best.recovery, estimate=theta.paste(x, y))) if self.paste else best
 
-    def _judge(self, f: Runtime, y: Tensor, recovery: Recovery) -> Answer:
+    def _judged_again(
+        self, f: Runtime, y: Tensor, first: Tensor, best: Answer, left: Tensor, iterated: Tensor
+    ) -> Answer:
+        """Judge answers anew of which iteration has shown that the model copies y."""
+        reach = reach_of_iteration(y[left], first[left], iterated)
+        rows = left[reach > 1]
+        if not len(rows):
+            return best
+        again = self._judge(f, y[rows], best.recovery[rows], reach[reach > 1])
+        order = torch.arange(len(y) + len(rows), device=rows.device)
+        return Answer.join([best, again])[order[: len(y)].index_copy(0, rows, order[len(y) :])]
+
+    def _judge(self, f: Runtime, y: Tensor, recovery: Recovery, reach: Tensor) -> Answer:
         """Judge answers by what the model makes of them, and estimate their degradations."""
         family = recovery.degradation
         assert family is not None
-        parts = zip(recovery.estimate.split(f.chunk), y.split(f.chunk), strict=True)
-        starts = range(0, len(y), f.chunk)
-        judged = [
-            _judge_batch(f, to_device(x, f.device), to_device(damaged, f.device), family[start : start + f.chunk])
-            for start, (x, damaged) in zip(starts, parts, strict=True)
-        ]
+        judged = []
+        for start in range(0, len(y), f.chunk):
+            rows = slice(start, start + f.chunk)
+            x, damaged, own_reach = (to_device(part[rows], f.device) for part in (recovery.estimate, y, reach))
+            judged.append(self._judge_batch(f, x, damaged, own_reach, family[rows]))
         outcome = Judged.join(judged).to(y.device)
         misfit = outcome.misfit.where(recovery.stop != Stop.DIVERGED, torch.inf)
-        answer = replace(recovery, degradation=outcome.degradation, steps=recovery.steps + PASSES_TO_JUDGE)
-        return Answer(answer, misfit, outcome.explained, outcome.evident)
+        steps = recovery.steps + PASSES_TO_JUDGE + (reach > 1)
+        answer = replace(recovery, degradation=outcome.degradation, steps=steps)
+        return Answer(answer, misfit, outcome.explained, outcome.certain, reach)
+
+    def _judge_batch(self, f: Runtime, x: Tensor, y: Tensor, reach: Tensor, family: Degradation) -> Judged:
+        """Judge x by how far the model moves it, and by how many pixels of y its output explains how well."""
+        output = f(x.clone())
+        rows = torch.nonzero(reach > 1)[:, 0]
+        if len(rows):
+            output = output.index_copy(0, rows, foreseen(f, x[rows], output[rows], reach[rows]))
+        errors, moved = pixel_errors(output, y), mean_square(output - x)
+        agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
+        imprecision = moved
+        if self.paste:
+            imprecision = torch.fmax(moved, typical_error(errors, near_pixels(output, y)))
+        misfit = (agreement + FIXED_POINT_WEIGHT * (imprecision + NEGLIGIBLE).log()).nan_to_num(torch.inf)
+        evident, certain = (
+            evidently_erased(errors, y, below).flatten(1).any(1) & (moved < below) for below in (EXPLAINED, NEGLIGIBLE)
+        )
+        by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).flatten(1).sum(1)
+        at_rest = (by_model >= max(ENOUGH * errors[0].numel(), FEWEST_EXPLAINED)) & (moved < NEGLIGIBLE)
+        return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest, certain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +315,7 @@ class Judged(PerImage):
     degradation: Degradation
     misfit: Tensor
     explained: Tensor
-    evident: Tensor
+    certain: Tensor
 
 
 def _from(start: int, trace: Trace | None) -> Trace | None:
@@ -273,23 +325,14 @@ def _from(start: int, trace: Trace | None) -> Trace | None:
     return lambda snapshot: trace(replace(snapshot, index=snapshot.index + start))
 
 
-def _of(start: int, total: int, progress: Progress | None) -> Progress | None:
-    """Report what is done of a piece as done of the whole."""
-    if progress is None:
-        return None
-    return lambda done, _count: progress(start + done, total)
-
-
-def _judge_batch(f: Runtime, x: Tensor, y: Tensor, family: Degradation) -> Judged:
-    """Judge x by how far the model moves it, and by how many pixels of y its output explains how well."""
-    output = f(x.clone())
-    errors, moved = pixel_errors(output, y), mean_square(output - x)
-    agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
-    misfit = (agreement + FIXED_POINT_WEIGHT * (moved + NEGLIGIBLE).log()).nan_to_num(torch.inf)
-    evident = evidently_erased(errors, y).flatten(1).any(1) & (moved < EXPLAINED)
-    by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).flatten(1).sum(1)
-    at_rest = (by_model >= max(ENOUGH * errors[0].numel(), FEWEST_EXPLAINED)) & (moved < NEGLIGIBLE)
-    return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest, evident)
+def _iterated(f: Runtime, y: Tensor, first: Tensor) -> Recovery:
+    """Iterate from the first step on; to the end where it was short, since slow models creep."""
+    slow = mean_square(first - y) < HARDLY
+    parts, order = [], torch.cat([torch.nonzero(rows)[:, 0] for rows in (slow, ~slow)])
+    for rows, tolerance in ((slow, Iterate.tolerance), (~slow, NEGLIGIBLE)):
+        if bool(rows.any()):
+            parts.append(Iterate(tolerance, Iterate.limit - 1).recover(f, first[rows], None, None, None))
+    return Recovery.join(parts)[order.argsort()]
 
 
 def _multiple_of_checks(limits: Tensor) -> Tensor:

@@ -34,6 +34,16 @@ class Network(nn.Module):
 
     `settings` holds the arguments of the constructor as JSON values, so that `type(network)(**network.settings)`
     is the same network. A checkpoint names the class by `__name__` and stores these settings.
+
+    Attributes:
+        name: The name on the command line.
+        summary: One line for help.
+        settings: The arguments of the constructor.
+
+    Examples:
+        >>> from recollect.networks import NETWORKS
+        >>> NETWORKS["fc"].for_images((3, 8, 8), width=16).settings["shape"]
+        [3, 8, 8]
     """
 
     name: ClassVar[str] = ""  # on the command line
@@ -78,7 +88,7 @@ def make_activation(name: str) -> nn.Module:
 
 
 def first_weights(network: nn.Module, seed: int, initialisation: str) -> None:
-    """Draw the first weights in the way that a network's setting names."""
+    """Draw the first weights as a network's setting names."""
     if initialisation not in INITIALISATIONS:
         raise InputError(f"There is no initialisation {initialisation!r}; choose from {', '.join(INITIALISATIONS)}.")
     if initialisation == "small":

@@ -16,9 +16,25 @@ from recollect.networks.base import Network, PaperSettings, first_weights, make_
 class FullyConnected(Network):
     """Linear layers with an activation between each pair.
 
-    `last_width` is the width of the last hidden layer, if it differs from `width`. The output is an affine function
-    of that layer, so its width decides how well many images can be fitted, at the cost of one wide layer. `dropout`
-    drops hidden values with this probability while the network is trained.
+    The output is an affine function of the last hidden layer. The width of that layer therefore decides how well many
+    images can be fitted.
+
+    Args:
+        shape: The shape of one image, such as `images.shape`.
+        layers: Number of linear layers, 2 or more.
+        width: Width of the hidden layers.
+        last_width: Width of the last hidden layer, if it differs.
+        activation: `lrelu`, `prelu` or `softplus`.
+        dropout: Probability with which hidden values are dropped in training.
+        initialisation: `small`, or `pytorch` for PyTorch's own.
+        seed: Seed of the first weights.
+
+    Examples:
+        >>> import torch
+        >>> from recollect import FullyConnected
+        >>> network = FullyConnected((3, 8, 8), layers=3, width=16)
+        >>> network(torch.zeros(2, 3, 8, 8)).shape
+        torch.Size([2, 3, 8, 8])
     """
 
     name: ClassVar[str] = "fc"

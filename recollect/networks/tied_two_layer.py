@@ -11,7 +11,19 @@ from recollect.errors import InputError
 
 
 class TiedTwoLayer(nn.Module):
-    """W^T rho(W x): a proximity operator when W's singular values and rho's slopes lie in [0, 1] (Theorem 1)."""
+    """W^T rho(W x): a proximity operator when W's singular values and rho's slopes lie in [0, 1] (Theorem 1).
+
+    Args:
+        weight: W, an m x d matrix, where d is the number of values of an image.
+        rho: The activation.
+
+    Examples:
+        >>> import torch
+        >>> from recollect import TiedTwoLayer
+        >>> tied = TiedTwoLayer(torch.eye(5, 12))
+        >>> tied(torch.zeros(1, 3, 2, 2)).shape
+        torch.Size([1, 3, 2, 2])
+    """
 
     def __init__(self, weight: Tensor, rho: Callable[[Tensor], Tensor] = torch.tanh) -> None:
         super().__init__()

@@ -17,7 +17,21 @@ from recollect.networks.base import Network, PaperSettings, first_weights, make_
 class UNet(Network):
     """3x3 convolutions in stages, an activation after each, max-pooled between and mirrored.
 
-    Without skip connections everything passes the latent. With them (`skip=True`) details can pass beside it.
+    Without skip connections everything passes the latent. With them details can pass beside it.
+
+    Args:
+        channels: Channels of the images.
+        widths: Channels of each stage; every stage but the first halves the sides.
+        activation: `lrelu`, `prelu` or `softplus`.
+        skip: Whether there are skip connections.
+        initialisation: `small`, or `pytorch` for PyTorch's own.
+        seed: Seed of the first weights.
+
+    Examples:
+        >>> import torch
+        >>> from recollect import UNet
+        >>> UNet(widths=(4, 8))(torch.zeros(1, 3, 8, 8)).shape
+        torch.Size([1, 3, 8, 8])
     """
 
     name: ClassVar[str] = "unet"

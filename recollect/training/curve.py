@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
+from recollect.palette import FRAME, PALETTE
 from recollect.records import atomically
 from recollect.training.monitor import Point
 
@@ -36,10 +37,10 @@ def draw_curve(folder: Path, history: Sequence[Point], milestones: Sequence[floa
     )  # a layout that fits itself takes twice as long
     axes = figure.add_subplot(xscale="log", yscale="log", xlabel="steps", ylabel="train loss (MSE)")
     steps = [p.steps for p in points]
-    axes.plot(steps, [p.loss for p in points], color="#9aa5b1", linewidth=0.8, label="weights")
-    axes.plot(steps, [p.averaged for p in points], color="#1f5fa8", linewidth=1.4, label="averaged weights")
+    axes.plot(steps, [p.loss for p in points], color=FRAME, linewidth=0.8, label="weights")
+    axes.plot(steps, [p.averaged for p in points], color=PALETTE["blue"].light, linewidth=1.4, label="averaged weights")
     for milestone in milestones:
-        axes.axhline(milestone, color="#c8503c", linewidth=0.6, linestyle=":")
+        axes.axhline(milestone, color=PALETTE["orange"].light, linewidth=0.6, linestyle=":")
     axes.legend(frameon=False)
     with atomically(folder / CHART) as file:
         figure.savefig(file, format="svg", metadata={"Date": None})  # the same run gives the same file

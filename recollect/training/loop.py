@@ -217,7 +217,7 @@ class TrainingLoop:
             self.folder.save_best(state, loss, reached)
         return Training(
             state.network, loss, state.milestones, reached, why, state.log, state.monitor.history,
-            state.restarted_from, suspended,
+            state.restarted_from, suspended, state.precision,
         )  # fmt: skip
 
     def _keep_milestones_ahead(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -34,7 +35,28 @@ class Progress:
 
 @dataclass
 class Training:
-    """The result of a training run: the network with its best weights, and how it got there."""
+    """The result of a training run: the network with its best weights, and how it got there.
+
+    Args:
+        network: The trained network.
+        loss: The mean square error over all images.
+        milestones: Losses that were reached on the way, with their checkpoints.
+        reached: Whether the wanted loss was reached.
+        why: Why the training ended.
+        log: Lines on collapses, spikes and plateaus.
+        history: Points of the loss curve.
+        restarted_from: Seed and scale of the initial weights, if the given ones collapsed.
+        suspended: Paused or interrupted: the same call continues the run.
+        precision: The arithmetic of the steps, with the step from which it holds.
+
+    Examples:
+        >>> import recollect
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> network = recollect.FullyConnected(images.shape, layers=2, width=32)
+        >>> training = recollect.train_to_loss(network, images, until=1e-3)
+        >>> training.loss <= 1e-3
+        True
+    """
 
     network: nn.Module
     loss: float
@@ -45,6 +67,7 @@ class Training:
     history: list[Point] = field(repr=False)
     restarted_from: dict[str, float] | None = None  # seed and scale of the initial weights, if the given ones collapsed
     suspended: bool = False  # paused or interrupted: the same call continues the run
+    precision: list[dict[str, Any]] = field(default_factory=list, repr=False)  # of the steps, where it changed
 
     def __str__(self) -> str:
         return self.why

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args
 from torch import nn
 
 from recollect.errors import InputError
+from recollect.registry import not_among
 from recollect.training.optimizers import newton_schulz_steps_for
 from recollect.training.rate_schedule import Shape
 
@@ -50,7 +51,34 @@ MANY_IMAGES = Defaults(  # fully connected, with more images than the width
 
 @dataclass(frozen=True)
 class Recipe:
-    """The settings of a training run; checkpoints hold all of them."""
+    """The settings of a training run; checkpoints hold all of them.
+
+    Args:
+        optimizer: `adam` or `muon`.
+        rate: Learning rate, at its peak.
+        betas: Of Adam.
+        weight_decay: Decoupled: each step takes this share times the rate off every weight matrix.
+        newton_schulz_steps: Of Muon. Defaults to a number by the width of a matrix.
+        average_steps: Steps over which the weights are averaged; None: never.
+        batch: Images per step; None: all.
+        anneal_steps: Steps along which the rate is annealed; None: constant, and cut on plateaus.
+        anneal_shape: `cosine` or `linear`.
+        anneal_power: Power of the cosine or line; above 1 more steps run at low rates.
+        tf32_until: On a GPU, the forward pass runs in TF32 above this loss.
+        interventions: Whether the trainer reacts to collapses, spikes and plateaus of the loss.
+        solve_below: Below this loss a linear last layer is solved by least squares; None: never.
+        input_noise: Standard deviation of noise on the images that the network is given.
+        shift: Pixels by which images are shifted at random, and mirrored or not; 0: neither.
+        clip: DP-SGD: the norm to which the gradient of each image is clipped; None: never.
+        noise_multiplier: DP-SGD: deviation of the noise on the sum of gradients, as a multiple of `clip`.
+        seed: Seed of batches and noise.
+
+    Examples:
+        >>> import recollect
+        >>> from recollect.training import Recipe
+        >>> Recipe.for_network(recollect.FullyConnected((3, 8, 8)), images=600).optimizer
+        'adam'
+    """
 
     optimizer: str = "adam"  # or "muon"
     rate: float = 1e-3  # learning rate, at its peak
@@ -98,7 +126,7 @@ class Recipe:
     def plain(cls, images: int = 1, seed: int = 42) -> Recipe:
         """Return Adam as PyTorch has it, with a constant rate and nothing else.
 
-        Beside it one sees what the choices of `for_network` add. Large sets are split into batches as there.
+        A comparison with it shows what `for_network` adds. Large sets are split into batches in both.
         """
         batch = CONVOLUTIONAL.batch if images > CONVOLUTIONAL.whole_set else None
         return cls(
@@ -127,7 +155,7 @@ class Recipe:
 
     def _check_optimizer(self) -> None:
         if self.optimizer not in OPTIMIZERS:
-            raise InputError(f"There is no optimizer {self.optimizer!r}; choose adam or muon.")
+            raise not_among("optimizer", self.optimizer, OPTIMIZERS)
         if not 0 < self.rate < math.inf:
             raise InputError(f"The learning rate must be positive, got {self.rate}.")
         if not 0 <= self.weight_decay * self.rate < 1:

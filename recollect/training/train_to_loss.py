@@ -13,8 +13,8 @@ from torch import nn
 
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError, is_number
+from recollect.files.locks import lock_folder
 from recollect.images import Images
-from recollect.locks import lock_folder
 from recollect.training.loop import TrainingLoop
 from recollect.training.monitor import Limits
 from recollect.training.outcome import Progress, Training
@@ -44,9 +44,32 @@ def train_to_loss(
 ) -> Training:
     """Train until the loss over all images is at or below `until`; continue a run in the folder `out`.
 
-    Limits count from the first start, and an annealed learning rate ends in time for them. `pause_after` counts the
-    seconds of this call: the run is saved then, and the same call continues it. `stop` is asked after every step and
-    ends the call in the same way. `clock` gives the time in seconds.
+    Limits count from the first start. An annealed learning rate reaches zero before the limit.
+
+    Args:
+        network: The network; it is trained in place.
+        images: The training images.
+        until: The mean square error to reach.
+        milestones: Losses on the way at which a checkpoint is saved.
+        recipe: Optimizer and schedule. Defaults to `Recipe.for_network`.
+        out: Folder for checkpoints and the loss curve. The same call resumes a run there.
+        device: Where to train. Defaults to CUDA if available.
+        max_seconds: The longest time of the training.
+        max_steps: The largest number of steps.
+        pause_after: Seconds of this call, after which the run is saved; the same call continues it.
+        report: Called with the progress of the training.
+        stop: Asked after every step; True saves the run and ends the call.
+        clock: Gives the time in seconds.
+
+    Returns:
+        The trained network, its loss, the milestones and why the training ended.
+
+    Examples:
+        >>> import recollect
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> network = recollect.FullyConnected(images.shape, layers=2, width=32)
+        >>> recollect.train_to_loss(network, images, until=1e-3).reached
+        True
     """
     limits = _limits(max_seconds, max_steps, pause_after)
     losses = _losses_to_reach(until, milestones)

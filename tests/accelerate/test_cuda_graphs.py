@@ -12,8 +12,12 @@ from torch import Tensor, nn
 from recollect import Blind, FullyConnected, KnownMask, Recovery, UNet, mask
 from recollect.accelerate import cuda_graphs
 from recollect.accelerate.cuda_graph_pool import CudaGraphPool
-from recollect.accelerate.cuda_graphs import CudaGraphs, Step
+from recollect.accelerate.cuda_graphs import CudaGraphs, State, Step
 from recollect.degradation import all_erased
+from recollect.diffusion import Denoiser, DenoiserAt
+from recollect.diffusion.networks import network_for
+from recollect.diffusion.preconditioning import EDM
+from recollect.methods import Refined
 
 gpu = pytest.mark.gpu
 
@@ -43,7 +47,7 @@ def count_replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     taken: list[int] = []
     run = CudaGraphs.run
 
-    def counted(self: CudaGraphs, step: Step, state: Tensor, times: int) -> int:
+    def counted(self: CudaGraphs, step: Step, state: State, times: int) -> int:
         taken.append(run(self, step, state, times))
         return taken[-1]
 
@@ -67,6 +71,33 @@ def test_captured_and_eager_are_equal_bit_for_bit(kind: str, count: int, monkeyp
     assert taken == [38]  # all but the last two of 40
     check_equal(captured, KnownMask()(eager(f), y, mask("block", SHAPE)))
     assert taken == [38]
+
+
+def annealed(kind: str) -> DenoiserAt:
+    """A denoiser with random weights, whose noise level falls."""
+    settings = {"widths": (16, 32)} if kind == "unet" else {"width": 64, "blocks": 2}
+    f = network_for(kind, SHAPE, 0, **settings)
+    draws = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weights in f.parameters():  # some start at zero
+            weights.copy_(0.03 * torch.randn(weights.shape, generator=draws))
+    return Denoiser(f.cuda(), EDM(), SHAPE, "random").at(0.2, annealed=True)
+
+
+@gpu
+@pytest.mark.parametrize("kind", ["residual", "unet"])
+def test_one_graph_serves_all_noise_levels(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = count_replays(monkeypatch)
+    f, y, truth = annealed(kind), observations(16), mask("block", SHAPE)
+    captured = KnownMask()(f, y, truth)
+    assert taken == [38]
+    check_equal(captured, KnownMask()(eager(f), y, truth))
+    assert not torch.allclose(captured.estimate, KnownMask()(f.denoiser.at(0.2), y, truth).estimate, atol=1e-3)
+    for method in (Blind(limit=3), Refined(limit=2)):  # these end with steps at the level 0.2
+        first, again = method(f, y, truth), method(eager(f), y, truth)
+        assert torch.allclose(first.estimate, again.estimate, atol=1e-3)
+    few = KnownMask()(f, y[5:8], truth)
+    assert torch.allclose(few.estimate, captured.estimate[5:8], atol=1e-4)
 
 
 @gpu
@@ -232,7 +263,7 @@ class Counted:
 @pytest.mark.parametrize(("known", "calls"), [(True, 2), (False, 3)])
 def test_only_a_known_step_is_captured_before_it_has_run(known: bool, calls: int) -> None:
     step, graphs = Counted(8), CudaGraphs(CudaGraphPool(torch.device("cuda", 0)), known=known)
-    assert graphs.run(step, step.rows, 6) == 6
+    assert graphs.run(step, [step.rows], 6) == 6
     assert step.calls == calls  # a capture and one to compare with, or one more before
     assert torch.equal(step.rows, torch.full_like(step.rows, 0.5**6))
 
@@ -241,7 +272,7 @@ def test_only_a_known_step_is_captured_before_it_has_run(known: bool, calls: int
 def test_a_known_step_that_needs_a_first_run_gets_one() -> None:
     step = Counted(8, lambda call: RuntimeError("not set up") if call == 1 else None)
     graphs = CudaGraphs(CudaGraphPool(torch.device("cuda", 0)), known=True)
-    assert graphs.run(step, step.rows, 6) == 6
+    assert graphs.run(step, [step.rows], 6) == 6
     assert torch.equal(step.rows, torch.full_like(step.rows, 0.5**6))
     assert graphs.once_more(8) is not None
 
@@ -253,7 +284,7 @@ def test_where_a_step_fails_beside_its_graph_nothing_was_done(failing: int, capl
     caplog.set_level(logging.INFO, logger="recollect.accelerate")
     step = Counted(8, lambda call: torch.cuda.OutOfMemoryError("no room") if call == failing else None)
     graphs = CudaGraphs(CudaGraphPool(torch.device("cuda", 0)))
-    assert graphs.run(step, step.rows, 6) == 0
+    assert graphs.run(step, [step.rows], 6) == 0
     assert torch.equal(step.rows, torch.ones_like(step.rows))
     assert "capturing it failed (no room)" in caplog.text
     assert graphs.once_more(8) is None
@@ -263,10 +294,10 @@ def test_where_a_step_fails_beside_its_graph_nothing_was_done(failing: int, capl
 def test_a_graph_that_is_not_kept_leaves_room_for_others() -> None:
     large, small, graphs = Counted(64), Counted(8), CudaGraphs(CudaGraphPool(torch.device("cuda", 0)), known=True)
     graphs.launch_share = float("inf")
-    assert 2 <= graphs.run(large, large.rows, 6) <= 6
+    assert 2 <= graphs.run(large, [large.rows], 6) <= 6
     assert graphs.once_more(64) is None
     graphs.launch_share = 0
-    assert graphs.run(small, small.rows, 6) == 6
+    assert graphs.run(small, [small.rows], 6) == 6
     assert small.calls == 2  # none of them failed
     assert graphs.once_more(8) is not None
 
@@ -280,6 +311,34 @@ def test_batches_that_keep_the_device_busy_are_not_captured(monkeypatch: pytest.
     assert taken[0] >= 2
     assert not any(taken[1:])  # later batches of that size are not tried again
     check_equal(recovery, KnownMask()(eager(f), y, mask("block", SHAPE), chunk=32))
+
+
+class Turning(Counted):
+    """A step that depends on a number, which it moves on."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.numbers = torch.tensor([0.5, 2.0, 4.0], device="cuda")
+
+    def __call__(self) -> Tensor:
+        returned = super().__call__() * self.numbers[0]
+        self.rows.mul_(self.numbers[0])
+        self.numbers.copy_(self.numbers.roll(-1, 0))
+        return returned
+
+
+@gpu
+@pytest.mark.parametrize("known", [True, False])
+def test_a_step_may_change_several_tensors(known: bool) -> None:
+    step, eagerly = Turning(8), Turning(8)
+    graphs = CudaGraphs(CudaGraphPool(torch.device("cuda", 0)), known=known)
+    graphs.launch_share = 0
+    for _ in range(2):
+        assert graphs.run(step, [step.rows, step.numbers], 7) == 7
+        for _ in range(7):
+            eagerly()
+        assert torch.equal(step.rows, eagerly.rows)
+        assert torch.equal(step.numbers, eagerly.numbers)
 
 
 @gpu

@@ -1,7 +1,7 @@
 """Fused steps against the plain loop, which is held to the oracle elsewhere."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from recollect.accelerate.backend import AdmmStep
 from recollect.engine import prepare
 from recollect.methods.admm import admm, solve
 from tests.accelerate.by_hand import admm_step
-from tests.networks import Random
+from tests.networks import Random, Scheduled
 
 SHAPE = (3, 2, 2)
 NETWORKS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -59,6 +59,24 @@ def test_carried_on_from_any_state_it_is_the_plain_loop(seed: int, count: int, g
         after = fused.carry_on(y, theta.keep, v, u, steps)
     for _ in range(steps):
         xi = theta.prox(v - u, y, gamma)
+        v = f(xi + u)
+        u = u + xi - v
+    for ours, plain in zip(after, (xi, v, u), strict=True):
+        assert torch.allclose(ours, plain, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_steps_that_are_carried_on_come_after_the_schedule(steps: int) -> None:
+    f, (y, theta) = Scheduled(Random.draw(3, math.prod(SHAPE), 1.0)), draw(2, 4)
+    v, u = draw(4, 4)[0], draw(5, 4)[0] - 0.5
+    with prepare(f, y, None) as runtime:
+        fused = runtime.fused_admm(0.5, 6)
+        assert fused
+        before = fused(y, theta.keep)
+        after = fused.carry_on(y, theta.keep, v, u, steps)
+        assert torch.equal(fused(y, theta.keep), before)
+    for _ in range(steps):
+        xi = theta.prox(v - u, y, 0.5)
         v = f(xi + u)
         u = u + xi - v
     for ours, plain in zip(after, (xi, v, u), strict=True):
@@ -171,7 +189,7 @@ class Eights:
     def size_for(self, images: int) -> int:
         return -(-images // 8) * 8
 
-    def run(self, step: Callable[[], Tensor], state: Tensor, times: int) -> int:
+    def run(self, step: Callable[[], Tensor], state: Sequence[Tensor], times: int) -> int:
         return 0
 
     def once_more(self, size: int) -> Tensor | None:
@@ -184,7 +202,7 @@ class Eights:
 class Replays(Eights):
     """Takes all steps, as graphs do: what the last one returned lies in memory that the step also uses."""
 
-    def run(self, step: Callable[[], Tensor], state: Tensor, times: int) -> int:
+    def run(self, step: Callable[[], Tensor], state: Sequence[Tensor], times: int) -> int:
         self._step = step
         for _ in range(times):
             step()
@@ -194,12 +212,13 @@ class Replays(Eights):
         return self._step()
 
 
-@pytest.mark.parametrize("kind", ["random", "its input", "a view of its input"])
+@pytest.mark.parametrize("kind", ["random", "its input", "a view of its input", "scheduled"])
 def test_the_last_step_may_be_a_replay(kind: str) -> None:
     kinds: dict[str, Callable[[Tensor], Tensor]] = {
         "random": Random.draw(3, math.prod(SHAPE), 0.7),
         "its input": lambda x: x,
         "a view of its input": lambda x: x[:],
+        "scheduled": Scheduled(Random.draw(3, math.prod(SHAPE), 0.7)),
     }
     f = kinds[kind]
     y, theta = draw(2, 13)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from recollect import FullyConnected, InputError, Iterate, KnownMask, TiedTwoLayer, UNet, mask
 from recollect.devices.memory import free_memory
-from recollect.engine import arithmetic_of, prepare, without_acceleration
+from recollect.engine import arithmetic_of, prepare, shared_runtimes, without_acceleration
 from recollect.engine.runtime import CPU_CHUNK, CPU_CHUNK_CONVOLUTIONS, IN_PYTORCH
 from tests.networks import Halves
 
@@ -129,3 +129,43 @@ def test_only_unknown_code_is_watched_for_waiting(f: nn.Module, watched: bool) -
 @pytest.mark.usefixtures("path")
 def test_records_say_how_layers_are_computed() -> None:
     assert arithmetic_of(nn.Linear(32, 32), ROWS_OF_32) == IN_PYTORCH
+
+
+def test_recoveries_of_a_block_share_what_was_prepared_for_as_many_images() -> None:
+    f, other = nn.Linear(32, 32), nn.Linear(32, 32)
+    with shared_runtimes():
+        with prepare(f, ROWS_OF_32, None) as nested, prepare(f, ROWS_OF_32, None) as second:
+            assert second is not nested  # it is in use
+        with prepare(f, ROWS_OF_32, None) as first:
+            pass
+        few, exact = ROWS_OF_32[:2], ROWS_OF_32.double()
+        for y, chunk, same in ((few, None, True), (ROWS_OF_32, 3, False), (exact, None, False)):
+            with prepare(f.to(y.dtype), y, chunk) as again:
+                assert (again is first) is same
+        with prepare(f.float(), ROWS_OF_32.repeat(2, 1, 1, 1), None) as larger:
+            assert larger is not first
+        with prepare(other, ROWS_OF_32, None), without_acceleration():
+            pass
+        with prepare(f, ROWS_OF_32, None) as again:
+            assert again is not larger  # only one network's are kept
+    with prepare(f, ROWS_OF_32, None) as after:
+        assert after is not again
+
+
+def test_a_shared_runtime_gives_the_same_bits(path: str) -> None:
+    f = FullyConnected((3, 8, 8), layers=3, width=32)
+    truth, images = mask("block", (3, 8, 8)), torch.rand(40, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    y, method = truth.apply(images), KnownMask(steps=12)
+    alone = method(f, y[:7], truth).estimate
+    with shared_runtimes():
+        method(f, y, truth)
+        assert torch.equal(method(f, y[:7], truth).estimate, alone), path
+
+
+def test_a_failed_recovery_leaves_no_runtime_behind() -> None:
+    f = nn.Linear(32, 32)
+    with shared_runtimes():
+        with pytest.raises(ZeroDivisionError), prepare(f, ROWS_OF_32, None) as failed:
+            _ = 1 / 0
+        with prepare(f, ROWS_OF_32, None) as after:
+            assert after is not failed

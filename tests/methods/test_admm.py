@@ -8,7 +8,7 @@ from recollect import Erasure
 from recollect.engine import prepare, without_acceleration
 from recollect.methods import admm
 from recollect.methods.admm import solve
-from tests.networks import Random
+from tests.networks import Random, Scheduled
 
 SHAPE = (3, 2, 2)
 
@@ -81,29 +81,18 @@ def test_an_attribute_of_the_same_name_that_is_no_number_means_nothing() -> None
         assert runtime.origin == 0.0
 
 
-class Scheduled(nn.Module):
-    """A model that names another autoencoder for each step."""
-
-    def __init__(self, priors: list[Random]) -> None:
-        super().__init__()
-        self.priors = priors
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.priors[0](x)
-
-    def admm_schedule(self, steps: int) -> list[Random]:
-        return self.priors[:steps]
-
-
-def test_a_model_may_name_the_prior_of_each_step() -> None:
-    f = Scheduled([Random.draw(seed, 12) for seed in (3, 4, 5)])
-    y, keep = torch.rand(5, *SHAPE, dtype=torch.float64), Erasure(torch.rand(5, *SHAPE) < 0.5)
+@pytest.mark.parametrize("steps", [1, 2, 3, 7])
+def test_a_model_may_differ_from_step_to_step(steps: int) -> None:
+    f, y = Scheduled(Random.draw(3, 12)), torch.rand(5, *SHAPE, dtype=torch.float64)
+    theta = Erasure(torch.rand(5, *SHAPE) < 0.5)
     v, u = torch.zeros_like(y), torch.zeros_like(y)
-    for prior in f.priors:  # by hand
-        xi = keep.prox(v - u, y, 0.5)
-        v = prior(xi + u)
+    for row in f.admm_schedule(steps)[:steps]:  # by hand
+        xi = theta.prox(v - u, y, 0.5)
+        v = f(xi + u, row)
         u = u + xi - v
-    assert torch.equal(admm(f, y, keep, gamma=0.5, steps=3), xi)
+    assert torch.equal(admm(f, y, theta, gamma=0.5, steps=steps), xi)
     with prepare(f, y, None) as runtime:
-        assert runtime.fused_admm(0.5, 3) is None
-        assert torch.allclose(solve(runtime, y, keep, gamma=0.5, steps=3), xi, rtol=1e-9)
+        for _ in range(2):  # a schedule starts again
+            assert torch.allclose(solve(runtime, y, theta, gamma=0.5, steps=steps), xi, rtol=1e-9)
+    with without_acceleration(), prepare(f, y, None) as runtime:
+        assert torch.equal(solve(runtime, y, theta, gamma=0.5, steps=steps), xi)

@@ -13,6 +13,7 @@ from recollect.degradation import FILLS, PAPER_MASKS, Blur, Erasure, fill_erased
 from recollect.methods import Refined
 from recollect.methods.refined import BUDGET_FACTOR, Answer
 from recollect.recovery import Recovery, Stop
+from tests.diffusion.making import posterior_mean
 from tests.planted import Memorizer
 
 STORED = load("photos?count=12&size=16")
@@ -89,6 +90,44 @@ def test_an_image_that_is_like_another_one_is_not_mistaken_for_it(gamma: float) 
     assert not (by_iterate & ~recovered).any()
 
 
+def test_a_fixed_point_that_is_a_blend_is_not_taken_for_precise() -> None:
+    """A diffusion model at a high noise level: iterated, it drifts from training images to blends of them."""
+    images = load("photos?count=24&size=8")
+    denoise, y = posterior_mean(images.pixels), observe(images, mask("dust", images.shape)).y
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return denoise(x, torch.tensor(0.7))
+
+    blind, refined = (method(f, y).estimate for method in (Blind(limit=6), Refined(limit=6)))
+    recovered = [Score.of(x, images.pixels).approximate.count for x in (blind, refined)]
+    assert recovered[0] >= 20
+    assert recovered[1] >= recovered[0]
+
+
+def pulled_near_by(x: torch.Tensor) -> torch.Tensor:
+    """Pull what is near to a stored image, and copy everything else."""
+    stored = SMALL.pixels.flatten(1)
+    nearest = torch.cdist(x.flatten(1), stored, compute_mode="donot_use_mm_for_euclid_dist").min(1)
+    pull = 0.9 * torch.exp(-0.5 * nearest.values.square())[:, None]
+    return torch.lerp(x.flatten(1), stored[nearest.indices], pull).view_as(x)
+
+
+def creeping(x: torch.Tensor) -> torch.Tensor:
+    return 0.98 * x + 0.02 * Memorizer(SMALL.pixels, sharpness=20.0)(x)
+
+
+@pytest.mark.parametrize("kind", ["zero", "noise"])
+@pytest.mark.parametrize("f", [creeping, pulled_near_by])
+def test_a_model_that_nearly_copies_is_not_believed_that_y_explains_itself(
+    f: Callable[[torch.Tensor], torch.Tensor], kind: str
+) -> None:
+    """Every image is nearly a fixed point, y too; iteration still ends on stored images."""
+    y = observe(SMALL, fill_erased(mask("half", SMALL.shape), SMALL, kind)).y
+    blind, iterated, refined = (method(f, y) for method in (Blind(limit=10), Iterate(), Refined(limit=10)))
+    assert accurate(refined.estimate, SMALL) >= accurate(iterated.estimate, SMALL) > 0
+    assert (refined.steps <= BUDGET_FACTOR * blind.steps + iterated.steps).all()
+
+
 def test_errors_of_the_model_on_kept_pixels_do_not_count() -> None:
     """Black gives the mask away: all other pixels are known, although the model reproduces none of them exactly."""
     off = 4e-4 * torch.randn(STORED.pixels.shape[1:], generator=torch.Generator().manual_seed(2)).sign()
@@ -136,7 +175,7 @@ def test_an_answer_at_rest_wins_where_misfits_are_nearly_the_same() -> None:
         images, each = torch.full((4, 1, 2, 2), float(stop)), torch.ones(4, dtype=torch.int64)
         recovery = Recovery(images, half_kept(images), each, each, each * stop)
         no = torch.zeros(4, dtype=torch.bool)
-        return Answer(recovery, torch.tensor(misfits), explained=no, evident=no)
+        return Answer(recovery, torch.tensor(misfits), explained=no, certain=no, reach=torch.ones(4))
 
     moving, rested = answer(Stop.DONE, 0, 0, 0, 0), answer(Stop.CONVERGED, -0.2, -0.05, 0.05, 0.2)
     every = torch.arange(4)

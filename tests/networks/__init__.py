@@ -1,5 +1,6 @@
 """Small networks with a known form, for torch and for numpy alike."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,20 @@ class Random:
         encoder, decoder, centre = (torch.from_numpy(w).to(x) for w in (self.encoder, self.decoder, self.centre))
         inner = torch.tanh((x.flatten(1) / self.scale - centre) @ encoder.T)
         return self.scale * (centre + inner @ decoder.T).view_as(x)
+
+
+class Scheduled(nn.Module):
+    """Shrinks what another network returns, by a share that differs from one step of ADMM to the next."""
+
+    def __init__(self, inner: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: Tensor, settings: Tensor | None = None) -> Tensor:
+        return (0.7 if settings is None else settings[0]) * self.inner(x)
+
+    def admm_schedule(self, steps: int) -> Tensor:
+        return torch.tensor([*np.linspace(1, 0.5, steps), 0.7], dtype=torch.float64)[:, None]
 
 
 class Halves(nn.Module):

@@ -55,7 +55,7 @@ def test_the_width_is_that_of_hidden_layers_whatever_the_size_of_an_image() -> N
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"optimizer": "sgd"}, r"no optimizer 'sgd'; choose adam or muon"),
+        ({"optimizer": "sgd"}, r"no optimizer 'sgd'; choose from adam, muon"),
         ({"rate": 0.0}, r"learning rate must be positive, got 0.0"),
         ({"rate": float("nan")}, r"learning rate must be positive, got nan"),
         ({"rate": float("inf")}, r"learning rate must be positive, got inf"),

@@ -10,7 +10,7 @@ import torch
 
 from recollect import InputError
 from recollect.checkpoints import load_checkpoint, save_checkpoint, write_tensors
-from recollect.locks import UNFINISHED
+from recollect.files.locks import UNFINISHED
 from recollect.training import MILESTONES, Progress, Recipe, Training
 from recollect.training.run_folder import RunFolder, find_milestones, milestone_path
 from recollect.training.saved_state import FILE
