@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.diffusion.card import Card
-from recollect.diffusion.preconditioning import Direct, Preconditioning, VariancePreserving, alphas
+from recollect.diffusion.preconditioning import Coefficients, Direct, Preconditioning, VariancePreserving, alphas
 from recollect.errors import InputError, first_line, is_number
 
 Predict = Callable[[Any, Tensor, Tensor], Tensor]
@@ -33,8 +33,25 @@ class Denoiser(nn.Module):
 
     Images have values in [0, 1]. The noise level sigma is the standard deviation of the noise on images in [-1, 1], as
     the field states it: noise of sigma / 2 on images in [0, 1]. The same class serves as the audited model, by
-    `at(sigma)`, and as a generic prior, by `noise(x, t)`.
+    `at(sigma)`, and as a generic prior, by `noise(x, t)`. `open_denoiser` and `Denoiser.of` make one.
+
+    Args:
+        network: The network.
+        preconditioning: How its inputs and outputs are scaled at each noise level.
+        shape: Channels, height and width of its images.
+        name: Its name in records.
+        card: What it was trained on, if known.
+        predict: Calls the network.
+
+    Examples:
+        >>> import torch
+        >>> from recollect.diffusion import Denoiser
+        >>> denoiser = Denoiser.of(lambda x, sigma: x, (3, 8, 8))
+        >>> denoiser.at(0.2)(torch.zeros(1, 3, 8, 8)).shape
+        torch.Size([1, 3, 8, 8])
     """
+
+    latent = False  # whether the network denoises the latents of an autoencoder
 
     def __init__(
         self,
@@ -48,30 +65,56 @@ class Denoiser(nn.Module):
         super().__init__()
         self.network, self.preconditioning, self.predict = network, preconditioning, predict
         self.shape, self.name, self.card = shape, name, card
+        self.space = shape  # of what the network denoises
 
     @classmethod
     def of(cls, f: Callable[[Tensor, Tensor], Tensor], shape: tuple[int, int, int], name: str = "") -> Denoiser:
-        """Take any function f(x, sigma) that returns the clean images, both in [-1, 1]; EDM's networks are such."""
+        """Take any function f(x, sigma) that returns the clean images, both in [-1, 1]; EDM's networks are such.
+
+        Args:
+            f: The function.
+            shape: Channels, height and width of its images.
+            name: Its name in records. Defaults to that of the function.
+
+        Returns:
+            The denoiser.
+        """
         if not callable(f) or isinstance(f, type):
             raise InputError(f"A denoiser is a function f(x, sigma) that returns images; got {f!r}.")
         denoiser = cls(f, Direct(), shape, name or getattr(f, "__name__", type(f).__name__))
         denoiser.check()
         return denoiser
 
-    def forward(self, images: Tensor, sigma: float) -> Tensor:
+    def forward(self, images: Tensor, sigma: float | Coefficients) -> Tensor:
         """Return the clean images behind images in [0, 1] with noise of this level."""
-        return (self.clean(2 * images - 1, sigma) + 1) / 2
+        return self.decode(self.clean(self.encode(images), sigma))
 
-    def clean(self, x: Tensor, sigma: float) -> Tensor:
-        """Return the clean images behind x, both in [-1, 1]."""
-        skip, out, _, _ = self.preconditioning.at(sigma)
-        predicted = self._predicted(x, sigma)
-        return out * predicted if skip == 0 else skip * x + out * predicted
+    def encode(self, images: Tensor) -> Tensor:
+        """Turn images in [0, 1] into what the network denoises: here images in [-1, 1]."""
+        return 2 * images - 1
+
+    def decode(self, x: Tensor) -> Tensor:
+        """Turn what the network denoises into images in [0, 1]."""
+        return (x + 1) / 2
+
+    def clean(self, x: Tensor, sigma: float | Coefficients) -> Tensor:
+        """Return the clean images behind x, both as encoded; a noise level may be given by its coefficients."""
+        coefficients = sigma if isinstance(sigma, Coefficients) else self.preconditioning.at(sigma)
+        return coefficients.skip * x + coefficients.out * self._predicted(x, coefficients)
+
+    def coefficients(self, sigmas: Sequence[float]) -> Tensor:
+        """Tabulate the four coefficients at these noise levels, a row each."""
+        return torch.tensor([self.preconditioning.at(sigma) for sigma in sigmas], dtype=torch.float64)
 
     def at(self, sigma: float, *, annealed: bool = False) -> DenoiserAt:
         """Fix the noise level: the denoiser is then an autoencoder, which every method can attack.
 
-        With `annealed` the noise level falls along the steps of ADMM, and is sigma in all other calls.
+        Args:
+            sigma: The noise level.
+            annealed: Whether the noise level falls along the steps of ADMM; it is sigma in all other calls.
+
+        Returns:
+            A module from images in [0, 1] to images.
         """
         kind = AnnealedDenoiser if annealed else DenoiserAt
         return kind(self, self.check_level(sigma))
@@ -79,9 +122,9 @@ class Denoiser(nn.Module):
     def noise(self, x: Tensor, t: int) -> Tensor:
         """Return the noise in x_t = sqrt(a) x0 + sqrt(1 - a) noise, with a = alphas_cumprod[t] and x0 in [-1, 1]."""
         sigma = self.sigmas[t]
-        skip, out, _, _ = self.preconditioning.at(sigma)
+        coefficients = self.preconditioning.at(sigma)
         x = x * math.sqrt(1 + sigma**2)
-        return ((1 - skip) * x - out * self._predicted(x, sigma)) / sigma
+        return ((1 - coefficients.skip) * x - coefficients.out * self._predicted(x, coefficients)) / sigma
 
     @cached_property
     def sigmas(self) -> list[float]:
@@ -106,10 +149,8 @@ class Denoiser(nn.Module):
     @cached_property
     def hash(self) -> str:
         """Tell this denoiser from others: weights, the network's settings, noise schedule and kind of prediction."""
-        config = getattr(self.network, "config", getattr(self.network, "settings", None))
-        settings = {k: v for k, v in dict(config or {}).items() if not k.startswith("_")}
         predict = repr(getattr(self.predict, "keywords", None))
-        identity = repr([self.weights_hash, sorted(settings.items()), repr(self.preconditioning), predict])
+        identity = repr([self.weights_hash, sorted(self._settings().items()), repr(self.preconditioning), predict])
         return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
@@ -141,10 +182,10 @@ class Denoiser(nn.Module):
         """Try the model on a grey image; refuse one that returns something else than finite images."""
         weights = [w for w in weights_of(self) if w.is_floating_point()]
         self._check_precision(weights)
-        grey = torch.zeros(2, *self.shape, device=weights[0].device if weights else None)
+        grey = torch.zeros(2, *self.space, device=weights[0].device if weights else None)
         try:
             with evaluation_mode(self):
-                out = self._predicted(grey, MIDDLE)
+                out = self._predicted(grey, self.preconditioning.at(MIDDLE))
         except InputError:
             raise
         except Exception as error:  # a foreign model may raise anything
@@ -171,13 +212,18 @@ class Denoiser(nn.Module):
         if not all(bool(w.isfinite().all()) for w in weights):
             raise InputError(f"Some weights of the denoiser {self.name} are not finite.")
 
-    def _predicted(self, x: Tensor, sigma: float) -> Tensor:
-        coefficients = self.preconditioning.at(sigma)
-        kind = torch.long if isinstance(coefficients.time, int) else x.dtype
-        time = torch.full((1,), coefficients.time, dtype=kind, device=x.device)  # broadcasts over the images
-        if coefficients.scale != 1:
-            x = coefficients.scale * x
-        return self.predict(self.network, x, time)
+    def _predicted(self, x: Tensor, coefficients: Coefficients) -> Tensor:
+        kind = torch.long if getattr(self.preconditioning, "whole_steps", False) else x.dtype
+        time = coefficients.time
+        if isinstance(time, Tensor):
+            time = time.to(kind).view(1)  # broadcasts over the images
+        else:
+            time = torch.full((1,), time, dtype=kind, device=x.device)
+        return self.predict(self.network, coefficients.scale * x, time)
+
+    def _settings(self) -> dict[str, Any]:
+        config = getattr(self.network, "config", getattr(self.network, "settings", None))
+        return {k: v for k, v in dict(config or {}).items() if not k.startswith("_")}
 
     def _weights(self) -> dict[str, Tensor]:
         return self.network.state_dict() if isinstance(self.network, nn.Module) else {}
@@ -217,11 +263,18 @@ class AnnealedDenoiser(DenoiserAt):
         first, last = (min(max(level, low), high) for level in ANNEALED)
         return first, last
 
-    def admm_schedule(self, steps: int) -> list[DenoiserAt]:
-        """List the autoencoders of all steps, at noise levels of equal ratios."""
+    def forward(self, images: Tensor, settings: Tensor | None = None) -> Tensor:
+        """Denoise at sigma, or with a row of the schedule."""
+        if settings is None:
+            return super().forward(images)
+        self.denoiser.check_shape(*images.shape[1:])
+        return self.denoiser(images, Coefficients(*settings.unbind()))
+
+    def admm_schedule(self, steps: int) -> Tensor:
+        """Tabulate the coefficients of each step, at noise levels of equal ratios, and at last those of sigma."""
         first, last = self.ends
         levels = np.geomspace(first, last, steps).clip(last, first)  # rounding may leave the model's levels
-        return [DenoiserAt(self.denoiser, float(sigma)) for sigma in levels]
+        return self.denoiser.coefficients([*levels.tolist(), self.sigma])
 
     def get_extra_state(self) -> str:
         return f"{super().get_extra_state()}, annealed from {self.ends[0]!r} to {self.ends[1]!r}"

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from recollect.diffusion.library import diffusers
-from recollect.diffusion.preconditioning import EDM, Preconditioning, RectifiedFlow, VariancePreserving
-from recollect.errors import first_line, is_whole
+from recollect.diffusion.preconditioning import EDM, HIGHEST, LOWEST, Preconditioning, RectifiedFlow, VariancePreserving
+from recollect.errors import first_line, is_number, is_whole
+from recollect.model_folders import quiet
 
 Config = Mapping[str, Any]
 VARIANCE_PRESERVING = (  # whose betas mean the same
     "DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler",
     "DEISMultistepScheduler", "EulerDiscreteScheduler", "EulerAncestralDiscreteScheduler", "HeunDiscreteScheduler",
+    "DDPMParallelScheduler", "DDIMParallelScheduler", "DPMSolverSinglestepScheduler", "LMSDiscreteScheduler",
+    "KDPM2DiscreteScheduler", "KDPM2AncestralDiscreteScheduler",
 )  # fmt: skip
 FLOWS = ("FlowMatchEulerDiscreteScheduler", "FlowMatchHeunDiscreteScheduler")
 EDMS = ("EDMEulerScheduler", "EDMDPMSolverMultistepScheduler")
+NOISE_SETTINGS = (  # that decide how much noise a time step has; others decide which steps a sampler takes
+    "num_train_timesteps", "beta_start", "beta_end", "beta_schedule", "trained_betas", "rescale_betas_zero_snr",
+)  # fmt: skip
 LIBRARY, NETWORK = "diffusers", "unet"  # of a pipeline: whose classes open, and which part
 TEXT_PARTS = ("text_encoder", "text_encoder_2", "tokenizer")
 LATENT_PARTS = ("vae", "vqvae", "vqgan", "movq")
+AUTOENCODERS = ("AutoencoderKL", "VQModel")  # whose latents are denoised
 
 
 class Unusable(Exception):
@@ -27,17 +35,9 @@ class Unusable(Exception):
 
 def check_pipeline(index: Config) -> None:
     """Refuse a pipeline whose network does not denoise images alone, by the parts that its index names."""
-    parts = {name: classes for name, classes in index.items() if _is_used(classes) and not name.startswith("_")}
-    if parts.keys() & set(TEXT_PARTS):
-        raise Unusable("it makes images from text, and no prompt belongs to a damaged image")
-    if parts.keys() & set(LATENT_PARTS):
-        raise Unusable(
-            "it denoises the latents of an autoencoder, and an erased pixel changes many latents: no mask of latents "
-            "stands for a mask of pixels. To audit that autoencoder, give its own folder (vae)"
-        )
-    if parts and NETWORK not in parts:
-        raise Unusable(f"it is made of {', '.join(parts)}, and its network is no UNet2DModel (unet)")
-    for name in (NETWORK, "scheduler"):
+    parts = used_parts(index)
+    check_parts(parts)
+    for name in (NETWORK, "scheduler", *LATENT_PARTS):
         library, kind = parts.get(name, (LIBRARY, ""))
         if library != LIBRARY:
             raise Unusable(
@@ -45,9 +45,27 @@ def check_pipeline(index: Config) -> None:
             )
 
 
+def check_parts(parts: Collection[str]) -> None:
+    """Refuse a pipeline made of these parts unless its network denoises images alone."""
+    if set(parts) & set(TEXT_PARTS):
+        raise Unusable("it makes images from text, and no prompt belongs to a damaged image")
+    if parts and NETWORK not in parts:
+        raise Unusable(f"it is made of {', '.join(parts)}, and its network is no UNet2DModel (unet)")
+
+
+def check_autoencoder(kind: Any) -> None:
+    """Refuse a latent model whose autoencoder is another than those known here."""
+    if kind not in AUTOENCODERS:
+        raise Unusable(f"it denoises the latents of a {kind}; known are those of {', '.join(AUTOENCODERS)}")
+
+
+def used_parts(index: Config) -> dict[str, Any]:
+    """List a pipeline's parts with library and class; parts that are left out have neither."""
+    return {name: classes for name, classes in index.items() if _is_used(classes) and not name.startswith("_")}
+
+
 def _is_used(classes: Any) -> bool:
-    """Whether a pipeline's index names a part's library and class; parts that are left out have neither."""
-    return isinstance(classes, list) and len(classes) == 2 and all(classes)
+    return isinstance(classes, list | tuple) and len(classes) == 2 and all(classes)
 
 
 def check_network(config: Config, label: int | None) -> None:
@@ -97,32 +115,79 @@ def preconditioning_of(scheduler: Config, network: Config) -> Preconditioning:
         if kind in kinds:
             return make(scheduler, network)
     known = ", ".join((*VARIANCE_PRESERVING, *FLOWS, *EDMS))
-    raise Unusable(f"its noise schedule is a {kind}, which has no alphas_cumprod to read; known are {known}")
+    raise Unusable(f"its noise schedule is a {kind}, whose noise levels are not known here; known are {known}")
 
 
-def _variance_preserving(scheduler: Config, network: Config) -> VariancePreserving:
-    prediction, library = scheduler.get("prediction_type", "epsilon"), diffusers()
+def _variance_preserving(scheduler: Config, network: Config) -> Preconditioning:
+    prediction = scheduler.get("prediction_type", "epsilon")
+    if scheduler.get("use_flow_sigmas"):
+        if prediction != "flow_prediction":
+            raise Unusable(f"its noise levels are those of a flow (use_flow_sigmas), but it predicts {prediction!r}")
+        return _rectified_flow(scheduler, network)
+    schedule = VariancePreserving(_alphas_cumprod(scheduler), prediction, _knows_whole_steps(network))
+    if _is_told_logarithms(scheduler):
+        _check_any_time(network)
+        return EDM(1.0, -1.0, *_ends(scheduler, schedule.lowest, schedule.highest))
+    return schedule
+
+
+def _alphas_cumprod(scheduler: Config) -> tuple[float, ...]:
+    """Read the noise schedule by the class that it names, whose defaults may be its own."""
+    settings = {name: scheduler[name] for name in NOISE_SETTINGS if name in scheduler}
     try:
-        alphas_cumprod = library.DDPMScheduler.from_config(dict(scheduler)).alphas_cumprod.double().tolist()
+        kind = getattr(diffusers(), str(scheduler.get("_class_name")))
+        with quiet("diffusers"):
+            alphas_cumprod = kind.from_config(settings).alphas_cumprod.double().tolist()
     except Exception as error:  # settings of any kind are refused in as many ways
         raise Unusable(f"its noise schedule cannot be read ({first_line(error)})") from None
-    whole_steps = network.get("time_embedding_type", "positional") == "learned"
-    return VariancePreserving(tuple(alphas_cumprod), prediction, whole_steps)
+    if scheduler.get("rescale_betas_zero_snr"):
+        alphas_cumprod[-1] = 0.0  # which some classes raise above the one before it
+    return tuple(alphas_cumprod)
 
 
-def _rectified_flow(scheduler: Config, _network: Config) -> RectifiedFlow:
+def _is_told_logarithms(scheduler: Config) -> bool:
+    """Say whether the network is told a quarter of log(sigma) in place of a time step, as Euler's scheduler may."""
+    settings = (scheduler.get("_class_name"), scheduler.get("timestep_type"), scheduler.get("prediction_type"))
+    return settings == ("EulerDiscreteScheduler", "continuous", "v_prediction")
+
+
+def _knows_whole_steps(network: Config) -> bool:
+    return network.get("time_embedding_type", "positional") == "learned"
+
+
+def _check_any_time(network: Config) -> None:
+    if _knows_whole_steps(network):
+        raise Unusable("its network learned whole time steps, and its noise schedule tells it the noise level itself")
+
+
+def _rectified_flow(scheduler: Config, network: Config) -> RectifiedFlow:
+    _check_any_time(network)
     if scheduler.get("invert_sigmas"):
         raise Unusable("its flow runs from noise at time 0 to the image (invert_sigmas), which is not known here")
     return RectifiedFlow(int(scheduler.get("num_train_timesteps", 1000)))
 
 
-def _edm(scheduler: Config, _network: Config) -> EDM:
+def _edm(scheduler: Config, network: Config) -> EDM:
+    _check_any_time(network)
     signs = {"epsilon": 1.0, "v_prediction": -1.0}
     prediction = scheduler.get("prediction_type", "epsilon")
     if prediction not in signs:
         raise Unusable(f"it predicts {prediction!r}; known are {', '.join(signs)}")
-    edges = {"lowest": scheduler.get("sigma_min", 0.002), "highest": scheduler.get("sigma_max", 80.0)}
-    return EDM(float(scheduler.get("sigma_data", 0.5)), signs[prediction], **edges)
+    return EDM(_positive(scheduler, "sigma_data", 0.5), signs[prediction], *_ends(scheduler, LOWEST, HIGHEST))
+
+
+def _ends(scheduler: Config, lowest: float, highest: float) -> tuple[float, float]:
+    """Read the lowest and the highest noise level, or take these."""
+    return _positive(scheduler, "sigma_min", lowest), _positive(scheduler, "sigma_max", highest)
+
+
+def _positive(scheduler: Config, name: str, otherwise: float) -> float:
+    value = scheduler.get(name)
+    if value is None:
+        return otherwise
+    if not is_number(value) or not 0 < value < math.inf:
+        raise Unusable(f"its noise schedule has {name} = {value!r}, which is no positive number")
+    return float(value)
 
 
 def _range(classes: int | None) -> str:

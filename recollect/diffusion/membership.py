@@ -20,15 +20,15 @@ NEARLY_CLEAN = 0.01  # the noise level that a clean image is taken to have when 
 
 
 def denoising_loss(denoiser: Denoiser, images: Images, sigma: float, *, draws: int = 1, seed: int = 42) -> Tensor:
-    """Compute per image the mean error (MSE) of denoising it; the noise belongs to the image."""
+    """Compute per image the mean error (MSE) of denoising it, as encoded; the noise belongs to the image."""
     denoiser.check_level(sigma)
 
     def error(x: Tensor) -> Tensor:
-        errors = []
+        errors, clean = [], denoiser.encode(x)
         for number in range(draws):
-            drawn = [rng.standard_normal(x.shape[1:], np.float32) for rng in own_draws(x, seed + number)]
-            noisy = x + sigma / 2 * torch.from_numpy(np.stack(drawn)).to(x)  # half: images are in [0, 1]
-            errors.append(mse(denoiser(noisy, sigma), x))
+            drawn = [rng.standard_normal(clean.shape[1:], np.float32) for rng in own_draws(x, seed + number)]
+            noisy = clean + sigma * torch.from_numpy(np.stack(drawn)).to(x)
+            errors.append(_error(denoiser.clean(noisy, sigma), clean))
         return torch.stack(errors).mean(0)
 
     return _in_chunks(denoiser, images, error)
@@ -46,18 +46,23 @@ def secmi(denoiser: Denoiser, images: Images, sigma: float, *, steps: int = 10, 
     levels = np.geomspace(min(lowest, sigma), sigma, steps + 1)
 
     def error(x: Tensor) -> Tensor:
-        inverted = x
+        inverted = denoiser.encode(x)
         for now, then in pairwise(levels):
             inverted = _move(denoiser, inverted, float(now), float(then))
         above = _move(denoiser, inverted, sigma, sigma * ratio)
-        return mse(_move(denoiser, above, sigma * ratio, sigma), inverted)
+        return _error(_move(denoiser, above, sigma * ratio, sigma), inverted)
 
     return _in_chunks(denoiser, images, error)
 
 
 def _move(denoiser: Denoiser, x: Tensor, now: float, then: float) -> Tensor:
-    """Move images from one noise level to another along the deterministic flow (DDIM's step)."""
-    return x + (then - now) / now * (x - denoiser(x, now))
+    """Move x from one noise level to another along the deterministic flow (DDIM's step)."""
+    return x + (then - now) / now * (x - denoiser.clean(x, now))
+
+
+def _error(x: Tensor, expected: Tensor) -> Tensor:
+    """Compute the MSE as of images in [0, 1], whose values lie half as far apart as in [-1, 1]."""
+    return mse(x, expected) / 4
 
 
 @torch.no_grad()

@@ -1,7 +1,8 @@
-"""Open a diffusion model: one of recollect's own, a folder in diffusers' layout, or a name on the Hugging Face hub."""
+"""Open a diffusion model: recollect's own, a pipeline or folder of diffusers, or a name on the Hugging Face hub."""
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,31 +10,47 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from recollect.devices.precision import weights_of
 from recollect.diffusion.card import Card
 from recollect.diffusion.denoiser import Denoiser
-from recollect.diffusion.kinds import Unusable, check_network, check_pipeline, image_shape, preconditioning_of
-from recollect.diffusion.library import diffusers
+from recollect.diffusion.kinds import (
+    LATENT_PARTS,
+    Unusable,
+    check_autoencoder,
+    check_network,
+    check_parts,
+    check_pipeline,
+    image_shape,
+    preconditioning_of,
+    used_parts,
+)
+from recollect.diffusion.latent import LatentDenoiser
+from recollect.diffusion.library import diffusers, load_network
 from recollect.diffusion.own import FILE, open_own
 from recollect.diffusion.prior_files import SCHEDULER, check_sizes
-from recollect.errors import InputError, first_line, is_whole
+from recollect.errors import InputError, is_whole
+from recollect.files.names import printable
 from recollect.hub import fetch
-from recollect.model_folders import (
-    CONFIG,
-    check_loaded,
-    check_network_folder,
-    check_plain,
-    quiet,
-    read_config,
-    variant_of,
-)
-from recollect.names import printable
+from recollect.model_folders import CONFIG, check_plain, read_config
 
 BUNDLED = Path(__file__).parent / "weights" / "cifar10-32"
 INDEX = "model_index.json"  # of a pipeline: its parts and their classes
 
 
 def bundled(device: torch.device | str = "cpu") -> Denoiser:
-    """Open the prior that comes with recollect: 32x32 colour images, trained on 40,000 of CIFAR-10's images."""
+    """Open the prior that comes with Recollect: 32x32 colour images, trained on 40,000 of CIFAR-10's images.
+
+    Args:
+        device: Where the prior runs.
+
+    Returns:
+        The denoiser.
+
+    Examples:
+        >>> from recollect.diffusion import bundled
+        >>> bundled().shape
+        (3, 32, 32)
+    """
     if not BUNDLED.is_dir():
         raise InputError(
             f"The prior that comes with recollect is missing from this installation ({BUNDLED}); install it again, or "
@@ -42,12 +59,32 @@ def bundled(device: torch.device | str = "cpu") -> Denoiser:
     return open_denoiser(BUNDLED, device=device)
 
 
-def open_denoiser(what: str | Path, *, label: int | None = None, device: torch.device | str = "cpu") -> Denoiser:
-    """Open a diffusion model of images from a folder or a hub name; `label` is the class of a conditional one."""
-    if not isinstance(what, (str, Path)):
-        raise InputError(f"A diffusion model is opened from a folder or a hub name, not from a {type(what).__name__}.")
+def open_denoiser(what: Any, *, label: int | None = None, device: torch.device | str | None = None) -> Denoiser:
+    """Open a diffusion model of images from a folder, a hub name or a pipeline of diffusers.
+
+    Args:
+        what: A folder that `recollect denoiser train` wrote, a folder in diffusers' layout, a name on the
+            hub, or a pipeline of diffusers.
+        label: The class of a class-conditional model.
+        device: Where the model runs, by default a CPU. A pipeline stays where it is.
+
+    Returns:
+        The denoiser.
+
+    Examples:
+        >>> from recollect.diffusion import BUNDLED, open_denoiser
+        >>> open_denoiser(BUNDLED).shape
+        (3, 32, 32)
+    """
     if label is not None and not is_whole(label):
         raise InputError(f"label is the number of a class, 0 or more; got {label!r}.")
+    if is_pipeline(what):
+        return _open_pipeline(what, label, device)
+    if not isinstance(what, (str, Path)):
+        raise InputError(
+            f"A diffusion model is opened from a folder, a hub name or a pipeline of diffusers, not from a "
+            f"{type(what).__name__}."
+        )
     folder = Path(what).expanduser()
     if not folder.is_dir():
         diffusers()  # a missing package is said before anything is fetched
@@ -57,7 +94,45 @@ def open_denoiser(what: str | Path, *, label: int | None = None, device: torch.d
         denoiser = _open(folder, name, label)
     except Unusable as problem:
         raise InputError(f"The diffusion model in {folder} cannot be used: {problem}.") from None
-    return denoiser.requires_grad_(False).eval().to(device)
+    return denoiser.requires_grad_(False).eval().to(device or "cpu")
+
+
+def is_pipeline(what: Any) -> bool:
+    """Whether an object is a pipeline of diffusers, which is then already imported."""
+    module = sys.modules.get("diffusers.pipelines.pipeline_utils")
+    return module is not None and isinstance(what, module.DiffusionPipeline)
+
+
+def _open_pipeline(pipeline: Any, label: int | None, device: torch.device | str | None) -> Denoiser:
+    """Take the network and the noise schedule of a pipeline; its modes and gradients stay as they are."""
+    try:
+        denoiser = _from_pipeline(pipeline, label)
+    except Unusable as problem:
+        raise InputError(f"The {type(pipeline).__name__} cannot be used: {problem}.") from None
+    return denoiser if device is None else denoiser.to(device)
+
+
+def _from_pipeline(pipeline: Any, label: int | None) -> Denoiser:
+    parts = used_parts(pipeline.config)
+    check_parts(parts)
+    network, config, scheduler = pipeline.unet, _config_of(pipeline.unet), _config_of(pipeline.scheduler)
+    check_network(config, label)
+    shape, preconditioning = image_shape(config), preconditioning_of(scheduler, config)
+    coder = next((part for part in LATENT_PARTS if part in parts), None)
+    for part in ("unet", coder):
+        if part and any(w.dtype not in (torch.float32, torch.float64) for w in weights_of(getattr(pipeline, part))):
+            raise Unusable(f"its weights are in half precision: take them in full, with pipeline.{part}.float()")
+    name = printable(pipeline.name_or_path or type(pipeline).__name__)
+    denoiser = Denoiser(network, preconditioning, shape, name, predict=partial(call_unet, label=label))
+    if coder:
+        check_autoencoder(type(getattr(pipeline, coder)).__name__)
+        denoiser = LatentDenoiser(denoiser, getattr(pipeline, coder))
+    denoiser.check()
+    return denoiser
+
+
+def _config_of(part: Any) -> dict[str, Any]:
+    return {**part.config, "_class_name": type(part).__name__}
 
 
 def is_diffusion_folder(folder: Path) -> bool:
@@ -82,11 +157,26 @@ def _open(folder: Path, name: str, label: int | None) -> Denoiser:
         return open_own(folder, name)
     config, scheduler = _checked_configs(folder, label)
     shape = image_shape(config)
-    check_network_folder(_part(folder, "unet"))
-    check_sizes(_part(folder, "unet"), _part(folder, "scheduler"), diffusers().UNet2DModel)
-    preconditioning = preconditioning_of(scheduler, config)
-    predict = partial(call_unet, label=label)
-    return Denoiser(_load_network(folder), preconditioning, shape, name, Card.read(folder), predict)
+    check_sizes(_part(folder, "unet"), _part(folder, "scheduler"))
+    network = load_network(_part(folder, "unet"), "UNet2DModel")
+    predict, card = partial(call_unet, label=label), Card.read(folder)
+    denoiser = Denoiser(network, preconditioning_of(scheduler, config), shape, name, card, predict)
+    coder = _latent_part(folder)
+    return denoiser if coder is None else LatentDenoiser(denoiser, _open_autoencoder(folder / coder))
+
+
+def _latent_part(folder: Path) -> str | None:
+    """Name the part whose latents a model denoises; None for a model of images."""
+    index = folder / INDEX
+    parts = used_parts(read_config(index)) if index.is_file() else {p.name for p in folder.iterdir() if p.is_dir()}
+    return next((part for part in LATENT_PARTS if part in parts), None)
+
+
+def _open_autoencoder(folder: Path) -> Any:
+    """Load the autoencoder of a latent model."""
+    kind = read_config(folder / CONFIG).get("_class_name")
+    check_autoencoder(kind)
+    return load_network(folder, str(kind))
 
 
 def call_unet(network: Any, x: Tensor, time: Tensor, *, label: int | None = None) -> Tensor:
@@ -99,30 +189,17 @@ def _checked_configs(folder: Path, label: int | None) -> tuple[dict[str, Any], d
     """Read what the network and its schedule say of themselves; refuse other kinds before weights are read."""
     if (folder / INDEX).is_file():
         check_pipeline(read_config(folder / INDEX))
-    config = read_config(_part(folder, "unet") / CONFIG)
+    unet = _part(folder, "unet") / CONFIG
+    if not unet.exists() and any(folder.iterdir()):
+        raise Unusable("it holds no UNet2DModel (config.json, at the top or in unet)")
+    config = read_config(unet)
     check_network(config, label)
     schedule = _part(folder, "scheduler") / SCHEDULER
     if not schedule.exists():
         raise Unusable("it has no noise schedule: save its scheduler into the same folder, with save_pretrained")
-    return config, read_config(schedule)
+    return config, read_config(schedule, infinite=True)
 
 
 def _part(folder: Path, part: str) -> Path:
     """Find where a part of a model lies: in a folder of its own name, or at the top, as in google/ddpm-cifar10-32."""
     return folder / part if (folder / part).is_dir() else folder
-
-
-def _load_network(folder: Path) -> Any:
-    """Load the network's weights in full precision."""
-    part = _part(folder, "unet")
-    try:
-        with quiet("diffusers"):
-            network, loaded = diffusers().UNet2DModel.from_pretrained(
-                str(part), low_cpu_mem_usage=False, torch_dtype=torch.float32, output_loading_info=True,
-                use_safetensors=True, local_files_only=True, variant=variant_of(part),
-            )  # fmt: skip
-    except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
-        reason = first_line(error).rstrip(".")
-        raise InputError(f"The network of the diffusion model in {folder} cannot be opened: {reason}.") from None
-    check_loaded(folder, network, loaded)
-    return network

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from recollect.diffusion.networks import DenoisingNetwork, network_for
+from recollect.diffusion.networks import DenoisingNetwork, check_settings, network_for
 from recollect.diffusion.preconditioning import HIGHEST, LOWEST
 from recollect.errors import InputError, check_seed, is_number, is_whole
 
@@ -31,7 +31,23 @@ SCHEDULES: Mapping[str, Callable[[Tensor], Tensor]] = {"edm": _edm_levels, "cosi
 
 @dataclass(frozen=True)
 class DenoiserRecipe:
-    """Network, noise levels and steps; the defaults are for images of 32x32 and less."""
+    """Network, noise levels and steps; the defaults are for images of 32x32 and less.
+
+    Args:
+        network: `unet`, or `residual`: fully connected.
+        settings: Settings of the network.
+        schedule: Distribution of noise levels in training: `edm` or `cosine`.
+        rate: Learning rate of Adam: constant for half of the training, then down to zero along a cosine.
+        batch: Images per step.
+        warm_up: Steps in which the rate rises.
+        flip: Whether half of the images are mirrored at random.
+        seed: Seed of weights, batches and noise.
+
+    Examples:
+        >>> from recollect.diffusion import DenoiserRecipe
+        >>> DenoiserRecipe(schedule="cosine").batch
+        256
+    """
 
     network: str = "unet"
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the network
@@ -45,9 +61,7 @@ class DenoiserRecipe:
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise InputError(f"There is no schedule {self.schedule!r}; choose from {', '.join(SCHEDULES)}.")
-        if self.network not in DenoisingNetwork.kinds:
-            known = ", ".join(DenoisingNetwork.kinds)
-            raise InputError(f"There is no denoising network {self.network!r}; choose from {known}.")
+        check_settings(self.network, self.settings)
         if not is_number(self.rate) or not 0 < self.rate < math.inf:
             raise InputError(f"The learning rate is a positive number, got {self.rate!r}.")
         if not is_whole(self.batch, 1) or not is_whole(self.warm_up):

@@ -1,4 +1,4 @@
-"""A page of samples: does the denoiser know what images look like?"""
+"""A page of samples, to judge by eye what a denoiser has learned."""
 
 from __future__ import annotations
 

@@ -45,16 +45,17 @@ def sample(
     with evaluation_mode(denoiser):
         for start in range(0, count, chunk):
             numbers = range(start, min(count, start + chunk))
-            drawn = [np.random.default_rng((seed, n)).standard_normal(denoiser.shape, np.float32) for n in numbers]
+            drawn = [np.random.default_rng((seed, n)).standard_normal(denoiser.space, np.float32) for n in numbers]
             x = torch.from_numpy(np.stack(drawn)).to(device)
-            parts.append(((heun(denoiser, x, noise_levels(denoiser, steps)) + 1) / 2).clamp(0, 1).cpu())
+            x = heun(denoiser, x, noise_levels(denoiser, steps))
+            parts.append(denoiser.decode(x).clamp(0, 1).cpu())
             if progress:
                 progress(numbers.stop, count)
     return torch.cat(parts)
 
 
 def heun(denoiser: Denoiser, noise: Tensor, levels: list[float]) -> Tensor:
-    """Follow the probability flow from pure noise along falling noise levels; images are in [-1, 1]."""
+    """Follow the probability flow from pure noise along falling noise levels; x is as encoded."""
     x = levels[0] * noise
     for now, then in pairwise(levels):
         slope = (x - denoiser.clean(x, now)) / now

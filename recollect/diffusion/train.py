@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from recollect.checkpoints import read_tensors, write_tensors
+from recollect.counting import counted
 from recollect.devices.precision import choose_device
 from recollect.diffusion.card import Card
 from recollect.diffusion.denoiser import Denoiser
@@ -23,9 +24,9 @@ from recollect.diffusion.recipe import DenoiserRecipe
 from recollect.diffusion.samples import write_sheet
 from recollect.diffusion.sampling import sample
 from recollect.errors import InputError, is_number, is_whole
+from recollect.files.locks import lock_folder
 from recollect.images import Images
 from recollect.interruption import signals_held
-from recollect.locks import lock_folder
 from recollect.records import plain, provenance
 
 STATE, SAMPLES = "training-state.safetensors", "samples.png"
@@ -86,11 +87,34 @@ def train_denoiser(
     report: Report | None = None,
     clock: Clock = time.monotonic,
 ) -> Denoiser:
-    """Train for so long or so many steps in all, earlier runs in the same folder included, and open the result.
+    """Train a denoiser, earlier runs in the same folder included, and open the result.
 
-    The folder is then one that `open_denoiser` takes: a network, and a card that says what it was trained on, in the
-    words of `about`. With `max_steps` alone a training that was stopped and resumed gives the same weights on a CPU,
-    bit for bit, as one that was not. `clock` gives the time in seconds.
+    The folder is then one that `open_denoiser` takes: a network, and a card that describes the training images. With
+    `max_steps` alone a training that was stopped and resumed gives the same weights on a CPU, bit for bit, as one that
+    was not.
+
+    Args:
+        images: The training images.
+        out: Folder for the denoiser. The same call resumes a run there.
+        max_seconds: How long to train in all.
+        max_steps: How many steps to train in all.
+        recipe: Network, noise levels and steps. Defaults to `DenoiserRecipe.for_size`.
+        device: Where to train. Defaults to CUDA if available.
+        about: A description of the images, for the card.
+        samples: How many images are sampled from the result and drawn.
+        report: Called with a sentence now and then.
+        clock: Gives the time in seconds.
+
+    Returns:
+        The denoiser.
+
+    Examples:
+        >>> import recollect
+        >>> from recollect.diffusion import DenoiserRecipe, train_denoiser
+        >>> images = recollect.load("photos?count=4&size=8")
+        >>> recipe = DenoiserRecipe(network="residual", settings={"width": 16, "blocks": 1}, batch=4)
+        >>> train_denoiser(images, "my-denoiser", max_steps=2, recipe=recipe, device="cpu", samples=1).shape
+        (3, 8, 8)
     """
     out, report, limits = Path(out), report or _silent, Limits(max_seconds, max_steps)
     device = choose_device(device)
@@ -114,7 +138,7 @@ def _write_denoiser(learner: Learner, images: Images, about: str, samples: int, 
     _write_card(learner, images, about, out)
     denoiser = open_denoiser(out, device=learner.images.device)
     if learner.steps < FEW_STEPS:
-        report(f"Only {learner.steps} steps were made, and a denoiser needs thousands of steps.")
+        report(f"Training ended after {counted(learner.steps, 'step')}, and a denoiser needs thousands of steps.")
     if samples:
         _write_samples(denoiser, samples, out / SAMPLES, report)
     return denoiser

@@ -19,6 +19,7 @@ from recollect.extraction.copies import Copies, find_copies
 from recollect.extraction.starts import kinds_of_starts, starts
 from recollect.images import Images
 from recollect.methods import Iterate
+from recollect.models import probe_model
 from recollect.scoring import ACCURATE, APPROXIMATE
 
 PATCH = 0.15  # the threshold of Carlini et al. 2023
@@ -76,8 +77,8 @@ class Extraction:
         ]
         if self.stored is not None:
             lines.append(
-                f"By capture and recapture the model stores at least {self.stored.at_least} of them (95%); "
-                f"the estimate is {self.stored.estimate:.0f}."
+                f"By capture and recapture the model stores at least {self.stored.at_least} of them (95%). The "
+                f"estimate, {self.stored.estimate:.0f}, is too low if some come out more rarely than others."
             )
         return "\n".join(lines)
 
@@ -131,6 +132,7 @@ def _from_autoencoder(
     progress: Progress | None,
 ) -> Extraction:  # fmt: skip
     begun = starts(samples, train.image_shape, seed, control).to(device_of(f))
+    probe_model(f, train)
     recovery = Iterate(limit=ITERATIONS)(f, begun, chunk=chunk, progress=progress)
     ended = recovery.estimate.clamp(0, 1).cpu()
     near = find_copies(ended, train)

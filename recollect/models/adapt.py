@@ -17,6 +17,7 @@ from recollect.models.wording import option, size
 
 Part = Literal["input", "output", "layout"]
 LAYOUTS = ("nchw", "nhwc")  # of a batch: images, channels, height and width; channels last, as Keras has them
+FEWEST_WITH_CHANNELS = 3  # dimensions of a batch: signals have a length in place of height and width
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def stated_parts(options: Mapping[str, Any]) -> tuple[Part, ...]:
 
 def other_form(returned: torch.Size, given: torch.Size) -> str:
     """Say which option a model asks for that returns as many values in another form."""
-    if len(given) == 4 and returned == torch.Size([given[0], *given[2:], given[1]]):
+    if len(given) >= FEWEST_WITH_CHANNELS and returned == torch.Size([given[0], *given[2:], given[1]]):
         return f"if its channels come last, set {option('layout', 'nhwc')}"
     return f"if it works on flat vectors, set {option('flat', True)}"
 
@@ -107,8 +108,10 @@ class Adapted(nn.Module):
     def _reconstruct(self, images: Tensor) -> Tensor:
         values = self.how.into.to_model(_with_channels(images, self.how.channels))
         last = self.how.layout == LAYOUTS[1]
+        if last and values.ndim < FEWEST_WITH_CHANNELS:
+            raise InputError("layout is an option for images and signals; rows have no channels: leave it out.")
         if last:
-            values = values.permute(0, 2, 3, 1).contiguous()
+            values = values.movedim(1, -1).contiguous()
         shape = values.shape
         if self.how.flat:
             values = values.flatten(1)
@@ -119,8 +122,8 @@ class Adapted(nn.Module):
             raise InputError(
                 f"The model returned {size(out.shape)} for images of {size(shape)}; {other_form(out.shape, shape)}."
             )
-        if last and out.ndim == 4:  # the probe names another number of dimensions
-            out = out.permute(0, 3, 1, 2).contiguous()
+        if last and out.ndim >= FEWEST_WITH_CHANNELS:  # the probe names another number of dimensions
+            out = out.movedim(-1, 1).contiguous()
         return self._as_given(self.how.back.to_pixels(out), images)
 
     def _run(self, values: Tensor) -> Tensor:

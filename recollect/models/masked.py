@@ -24,6 +24,16 @@ class MaskedAutoencoder(nn.Module):
     ranks: Tensor
     hidden: Tensor
 
+    @property
+    def audited_as(self) -> str:
+        """Say how such a network is audited, for the reader of a result."""
+        passes, patches = self.ranks.shape
+        return (
+            f"The masked autoencoder is audited with masks that are drawn once, in {passes} passes that each hide "
+            f"{int(self.hidden[0].sum())} of {patches} patches. The answer for a patch is the mean of its predictions "
+            "in the passes that hide it."
+        )
+
     def __init__(self, network: Any, patches: int, shown: int) -> None:
         super().__init__()
         self.network: Any = network

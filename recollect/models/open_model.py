@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.precision import check_device
-from recollect.diffusion import Denoiser, DenoiserAt
+from recollect.diffusion import Denoiser, DenoiserAt, is_pipeline, open_denoiser
 from recollect.errors import InputError
 from recollect.models.adapt import Adaptation, Adapted, read_adaptation
 from recollect.models.batch_sizes import BatchSizes
@@ -39,24 +39,37 @@ def open_model(
     flat: bool = False,
     layout: str | None = None,
 ) -> nn.Module:
-    """Open a model and adapt it: images in [0, 1] go in, images of the same shape come out.
+    """Open a model and adapt it: it then maps images in [0, 1] to images of the same shape.
 
-    what: an nn.Module, a callable, a file (recollect checkpoint, TorchScript, .pt2, .onnx), a folder with a diffusion
-        model or an autoencoder in Hugging Face layout, a name on the Hugging Face hub, or package.module:factory.
-        A factory is code that you name and trust: it is imported and called. No file runs code when it is opened.
-    weights, weights_key: a state dict for a factory's network (.safetensors, .pt, .pth, .ckpt), and which of several:
-        an entry of the file, or the prefix of its names, with the dot at its end.
-    label: the class of a class-conditional diffusion model.
-    device: where the model runs. Defaults to CUDA if available; a model that is passed in stays where it is.
-    input_range, or mean and std: the values that the model takes in place of [0, 1], such as "-1,1". A range that is
-        stated holds, though another may fit better.
-    output_range: the range of its output, if that differs from the range of its input.
-    output: which part of what it returns is the image: 0, "sample", "0.sample"; with "sigmoid" as its last step
-        ("sigmoid", "0.sigmoid") where the model returns logits.
-    channels: 1 or 3, the channels that the model takes, if the images have another number.
-    batch: the only number of images it takes at once.
-    flat: it takes and returns vectors, one an image.
-    layout: "nhwc" for a model whose channels come last, as Keras and TensorFlow have them; by default "nchw".
+    No file runs code when it is opened. A factory is code that you name and trust: it is imported and called.
+
+    Args:
+        what: An nn.Module, a callable, a pipeline of diffusers, a file (recollect checkpoint, TorchScript, .pt2,
+            .onnx), a folder with a diffusion model or an autoencoder in Hugging Face layout, a name on the Hugging
+            Face hub, or `package.module:factory`.
+        weights: A state dict for a factory's network: .safetensors, .pt, .pth or .ckpt.
+        weights_key: Which state dict of several: an entry of the file, or the prefix of its names, with its final dot.
+        label: The class of a class-conditional diffusion model.
+        device: Where the model runs. Defaults to CUDA if available; a model that is passed in stays where it is.
+        input_range: The values that the model takes in place of [0, 1], such as "-1,1". A stated range holds, though
+            another may fit better.
+        output_range: The range of the output, if it differs from the range of the input.
+        mean: In place of `input_range`: the mean of each channel.
+        std: The standard deviation of each channel.
+        output: Which part of the result is the image: 0, "sample", "0.sample". For logits "sigmoid" or "0.sigmoid".
+        channels: 1 or 3, the channels that the model takes, if the images have another number.
+        batch: The only number of images that the model takes at once.
+        flat: Whether the model takes and returns one vector for each image.
+        layout: "nhwc" for channels last, as in Keras and TensorFlow. Defaults to "nchw".
+
+    Returns:
+        A module from images in [0, 1] to images.
+
+    Examples:
+        >>> import torch, recollect
+        >>> model = recollect.open_model(lambda x: (x, None), output=0, input_range="-1,1")
+        >>> model(torch.zeros(1, 3, 8, 8)).shape
+        torch.Size([1, 3, 8, 8])
     """
     options: dict[str, Any] = {
         "input_range": input_range, "output_range": output_range, "mean": mean, "std": std, "output": output,
@@ -96,8 +109,10 @@ def _open(
         if not model_format.takes_label:
             _check_no_label(str(what), label)
         return model_format.open(reference)
-    _check_no_label(f"a {type(what).__name__}", label)
     _check_no_weights(f"a {type(what).__name__}", weights, key)
+    if is_pipeline(what):
+        return open_denoiser(what, label=label, device=device)
+    _check_no_label(f"a {type(what).__name__}", label)
     return _check_object(what, device)
 
 

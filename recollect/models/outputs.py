@@ -13,12 +13,17 @@ from recollect.errors import InputError
 from recollect.models.wording import option, size
 
 MOST_LISTED = 12
+NO_IMAGE = 4  # the rank of a part that cannot hold the images
 SIGMOID = "sigmoid"  # as the last step of `output`: the model returns logits
 
 
 def call_model(model: Callable[[Tensor], Any], images: Tensor) -> Tensor:
     """Call a model on a copy of images, and return the image of what it returns."""
-    return ModelCall()(lambda part: pick_output(model(part), None, part), images.clone())
+    return ModelCall()(lambda part: pick_output(model(part), None, part), images.clone(), _take_as_it_is)
+
+
+def _take_as_it_is(_out: Tensor, _x: Tensor) -> None:
+    """Leave it to the caller to compare an output with the images."""
 
 
 def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tensor:
@@ -68,18 +73,29 @@ def _step(whole: Any, step: str, output: str | int, given: Tensor) -> Any:
 def _contents(returned: Any, given: Tensor, inside: str = "") -> str:
     """Describe what the model returned, with the option that picks the likeliest part."""
     parts = list(_parts(returned))
-    if not parts:
+    unlikeliness = {name: _unlikeliness(part, given) for name, part in parts}
+    if min(unlikeliness.values(), default=NO_IMAGE) == NO_IMAGE:
         return (
-            f"a {type(returned).__name__}, in which no tensor was found; "
+            f"a {type(returned).__name__}, in which no tensor was found that could hold the images; "
             "wrap the model in a function that returns the image."
         )
     listed = ", ".join(f"{name}: {_brief(part)}" for name, part in parts[:MOST_LISTED])
-    alike = [name for name, part in parts if isinstance(part, Tensor) and part.shape == given.shape]
-    likeliest = (alike or [name for name, _ in parts])[0]
+    likeliest = min(unlikeliness, key=unlikeliness.__getitem__)
     choice = option("output", f"{inside}.{likeliest}") if inside else option("output", _as_written(likeliest))
-    hint = "which has the shape of the images" if alike else "for example"
+    hint = "which has the shape of the images" if unlikeliness[likeliest] == 0 else "for example"
     whole = f"a {type(returned).__name__} of {counted(len(parts), 'part')} ({listed})"
     return f"{whole}; say which is the image with {choice}, {hint}."
+
+
+def _unlikeliness(part: Any, given: Tensor) -> int:
+    """Rank a part: as large as the images, holding other parts, another tensor of as many items, none of these."""
+    if not isinstance(part, Tensor):
+        return 2 if any(True for _ in _parts(part)) else NO_IMAGE
+    if part.shape == given.shape:
+        return 0
+    if part.ndim == 0 or len(part) != len(given):
+        return NO_IMAGE
+    return 1 if part.numel() == given.numel() else 3
 
 
 def _as_written(name: str) -> str | int:

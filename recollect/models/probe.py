@@ -11,7 +11,7 @@ from torch import Tensor
 
 from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.errors import InputError, first_line, is_out_of_memory
-from recollect.images import Images
+from recollect.images import KINDS, Images
 from recollect.models.adapt import Adapted, Part, other_form
 from recollect.models.batch_check import batch_influence
 from recollect.models.outputs import call_model
@@ -33,9 +33,24 @@ class Probe:
 
 
 def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT, stated: tuple[Part, ...] = ()) -> Probe:
-    """Run a model on the first images; an InputError says what does not fit and which option to set.
+    """Run a model on the first images, before a long audit.
 
-    `stated` says whose ranges the user gave, where the model itself does not hold that.
+    An `InputError` says what does not fit and which option to set.
+
+    Args:
+        model: The model.
+        images: Images to try it on.
+        count: The largest number of images.
+        stated: The ranges that the user gave, if the model does not record them.
+
+    Returns:
+        The reconstruction error, and whether the model is deterministic.
+
+    Examples:
+        >>> import recollect
+        >>> from recollect.models import probe_model
+        >>> probe_model(lambda x: x, recollect.load("photos?count=2&size=8")).mse
+        0.0
     """
     if not isinstance(images, Images):
         images = Images(images[:count])
@@ -64,9 +79,18 @@ def _run(model: Any, pixels: Tensor) -> Tensor:
     except Exception as error:  # a foreign model may raise anything
         if is_out_of_memory(error):
             raise
-        shape = size(pixels.shape[1:])
-        hint = _what_works(model, pixels)
-        raise InputError(f"The model cannot take images of {shape} ({first_line(error)}); {hint}") from error
+        items = f"{KINDS[pixels.ndim - 1]} of {size(pixels.shape[1:])}"
+        hint = _not_of_images_alone(error) or _what_works(model, pixels)
+        raise InputError(f"The model cannot take {items} ({first_line(error)}); {hint}") from error
+
+
+def _not_of_images_alone(error: Exception) -> str:
+    """Say what a model needs whose call is another than that of an autoencoder; nothing of other errors."""
+    if isinstance(error, TypeError) and "positional argument" in str(error):
+        return "an autoencoder is called with images alone: give a function of images that calls it."
+    if isinstance(error, NotImplementedError) and '"forward"' in str(error):
+        return "it has no forward: give a function of images that calls the part that reconstructs."
+    return ""
 
 
 def _run_batch(model: Any, usual: int, pixels: Tensor) -> Tensor:
@@ -88,6 +112,8 @@ def _what_works(model: Any, pixels: Tensor) -> str:
         if _runs(model, pixels[:1], **changes):
             options = " and ".join(option(name, value) for name, value in changes.items())
             return f"set {options}, with which it runs."
+    if pixels.ndim != 4:
+        return f"check the shape of the {KINDS[pixels.ndim - 1]}, and the batch option (a fixed number of them)."
     return (
         "check the size of the images (a source takes ?size=N), the channels option (1 or 3) "
         "and the batch option (a fixed number of images)."
@@ -95,9 +121,10 @@ def _what_works(model: Any, pixels: Tensor) -> str:
 
 
 def _changes_to_try(pixels: Tensor) -> list[dict[str, Any]]:
+    last = {"layout": "nhwc"}
     if pixels.ndim != 4:
-        return [{"flat": True}]
-    channels, last = {"channels": 4 - pixels.shape[1]}, {"layout": "nhwc"}
+        return [last, {"flat": True}] if pixels.ndim == 3 else [{"flat": True}]
+    channels = {"channels": 4 - pixels.shape[1]}
     return [channels, last, {**channels, **last}, {"flat": True}]
 
 
@@ -110,20 +137,31 @@ def _runs(model: Any, pixels: Tensor, **changes: Any) -> bool:
 
 def _check_form(out: Tensor, pixels: Tensor) -> Tensor:
     """Refuse an output that has not the shape, dtype and device of the images."""
+    kind = KINDS[pixels.ndim - 1]
     if out.shape != pixels.shape:
+        check = "size of the images (a source takes ?size=N)" if kind == "images" else f"shape of the {kind}"
         hint = (
-            "an autoencoder returns the shape it is given: check the size of the images (a source takes ?size=N), "
-            "and with the output option that the right part is taken."
+            f"an autoencoder returns the shape it is given: check the {check}, and with the output option that the "
+            "right part is taken."
         )
         if len(out) == len(pixels) and out[0].numel() == pixels[0].numel():
             hint = f"{other_form(out.shape, pixels.shape)}."
-        raise InputError(f"The model returned {size(out.shape)} for images of {size(pixels.shape)}; {hint}")
-    if out.dtype != pixels.dtype:
-        raise InputError(f"The model returned {out.dtype} for {pixels.dtype} images; call model.float() first.")
+        raise InputError(f"The model returned {size(out.shape)} for {kind} of {size(pixels.shape)}; {hint}")
+    if out.dtype != pixels.dtype or out.layout != pixels.layout:
+        raise _other_numbers(out, pixels)
     if out.device != pixels.device:
-        there = option("device", str(out.device))
-        raise InputError(f"The model returned images on {out.device} for images on {pixels.device}; set {there}.")
+        same_device = option("device", str(out.device))
+        raise InputError(f"The model returned images on {out.device} for images on {pixels.device}; set {same_device}.")
     return out
+
+
+def _other_numbers(out: Tensor, pixels: Tensor) -> InputError:
+    """Say that a model returned numbers of another kind than the images."""
+    kind = str(out.dtype) if out.layout == pixels.layout else f"a tensor of layout {out.layout}"
+    advice = "give a function of images that converts what it returns"
+    if out.layout == pixels.layout and out.is_floating_point():
+        advice = "call model.float() first"
+    return InputError(f"The model returned {kind} for {pixels.dtype} images; {advice}.")
 
 
 def _check_finite(out: Tensor) -> None:
@@ -140,7 +178,8 @@ def _check_dtype(model: Any, pixels: Tensor) -> None:
     kinds = {w.dtype for w in weights_of(model) if w.is_floating_point()} - {pixels.dtype}
     if kinds:
         raise InputError(
-            f"The model's weights are {min(map(str, kinds))} and images are {pixels.dtype}; call model.float() first."
+            f"The model's weights are {min(map(str, kinds))} and images are {pixels.dtype}; call model.float() first, "
+            "and before a file of it is written."
         )
 
 

@@ -79,15 +79,14 @@ def _changes(how: Adaptation, other: Adaptation) -> list[Change]:
         keep = option("output_range", "0,1")
         changes.append(Change("output", option("output", other.output), keep, ("output",)))
         how = replace(how, back=other.back)  # a sigmoid brings its own range along
-    if (other.into, other.back) != (how.into, how.back):
+    if other.into != how.into:
         options = other.into.words
         if other.into != other.back and other.output == how.output:
             options = f"{other.into.words} with {other.back.words}"
-        changed: tuple[tuple[Part, bool], ...] = (
-            ("input", other.into != how.into), ("output", other.back != how.back),
-        )  # fmt: skip
-        parts = tuple(part for part, differs in changed if differs)
+        parts: tuple[Part, ...] = ("input",) if other.back == how.back else ("input", "output")
         changes.append(Change("range of values", options, how.into.words, parts))
+    elif other.back != how.back:
+        changes.append(Change("range of the output", other.back.as_output, how.back.as_output, ("output",)))
     return changes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recollect.errors import InputError
+from recollect.model_folders import describes_network
 
 
 class Refused(Exception):
@@ -27,7 +28,9 @@ def needs_pickle(path: Path, why: str) -> InputError:
 
 
 def weights_alone(path: Path) -> InputError:
-    """Weights without the network they belong to."""
+    """Refuse weights without the network they belong to."""
+    if describes_network(path.parent):
+        return InputError(f"{path} holds weights alone; give its folder, {path.parent}, which describes their network.")
     return InputError(
         f"{path} holds weights without a network; name the code that builds the network, package.module:factory, "
         f"and give the file as its weights: weights={str(path)!r} (--weights {path})."

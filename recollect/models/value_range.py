@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,16 +32,20 @@ class Scaling:
     @classmethod
     def of_statistics(cls, mean: Sequence[float], std: Sequence[float]) -> Scaling:
         """(pixel - mean) / std, as torchvision's Normalize."""
-        length = max(len(mean), len(std))
-        means, stds = ([*v] * length if len(v) == 1 else [*v] for v in (mean, std))
-        shift = tuple(-m / s for m, s in zip(means, stds, strict=True))
-        texts = (",".join(f"{v:g}" for v in values) for values in (mean, std))
-        words = " and ".join(option(name, text) for name, text in zip(("mean", "std"), texts, strict=True))
-        return cls(tuple(1 / s for s in stds), shift, words)
+        options = f"{option('mean', with_commas(mean))} and {option('std', with_commas(std))}"
+        means, stds = np.broadcast_arrays(np.array(mean, float), np.array(std, float))
+        return cls(tuple((1 / stds).tolist()), tuple((-means / stds).tolist()), options)
 
     @property
     def plain(self) -> bool:
         return set(self.scale) == {1.0} and set(self.shift) == {0.0}
+
+    @property
+    def as_output(self) -> str:
+        """The option that states it of the output alone; there is none for a scaling of each channel."""
+        if len(self.scale) > 1:
+            return self.words
+        return option("output_range", f"{self.shift[0]:g},{self.shift[0] + self.scale[0]:g}")
 
     def to_model(self, pixels: Tensor) -> Tensor:
         if self.plain:
@@ -102,6 +107,11 @@ def read_range(name: str, given: Numbers) -> Scaling:
     if len(bounds) != 2 or not bounds[0] < bounds[1]:
         raise InputError(f"{name} is two numbers, the lower first, such as -1,1; got {given!r}.")
     return Scaling.of_range(*bounds, name=name)
+
+
+def with_commas(values: Sequence[float]) -> str:
+    """Write numbers as `numbers` reads them."""
+    return ",".join(f"{value:g}" for value in values)
 
 
 def numbers(name: str, given: Numbers) -> tuple[float, ...]:

@@ -48,6 +48,41 @@ def test_at_a_time_step_it_is_what_ddim_predicts(tmp_path: Path, prediction: str
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of diffusers
+@pytest.mark.parametrize("number", [3, 15, 26])
+def test_told_logarithms_it_is_what_eulers_scheduler_predicts(tmp_path: Path, number: int) -> None:
+    """Stable Video Diffusion is such a model: its network is told log(sigma) / 4."""
+    scheduler = diffusers.EulerDiscreteScheduler(
+        1000, prediction_type="v_prediction", timestep_type="continuous", use_karras_sigmas=True, sigma_min=0.002,
+        sigma_max=700.0,
+    )  # fmt: skip
+    denoiser = open_denoiser(write_folder(tmp_path, scheduler))
+    assert (denoiser.preconditioning.lowest, denoiser.preconditioning.highest) == (0.002, 700.0)
+    scheduler.set_timesteps(30)
+    t, level = scheduler.timesteps[number], float(scheduler.sigmas[number])
+    x = 2 * images() - 1 + level * normal()
+    told = denoiser.network(scheduler.scale_model_input(x, t), t).sample
+    expected = scheduler.step(told, t, x).pred_original_sample
+    assert torch.allclose(denoiser.clean(x, level), expected, atol=1e-4 * float(expected.abs().max()))
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of diffusers
+@pytest.mark.parametrize("kind", ["DPMSolverMultistepScheduler", "UniPCMultistepScheduler"])
+def test_of_a_flow_it_is_what_the_solver_predicts(tmp_path: Path, kind: str) -> None:
+    scheduler = getattr(diffusers, kind)(1000, prediction_type="flow_prediction", use_flow_sigmas=True)
+    denoiser = open_denoiser(write_folder(tmp_path, scheduler))
+    scheduler.set_timesteps(10)
+    s = float(scheduler.sigmas[4])
+    x0, noise = 2 * images() - 1, normal()
+    shown = (1 - s) * x0 + s * noise
+    scheduler.set_begin_index(3)
+    scheduler.step(noise, scheduler.timesteps[3], shown)  # brings the solver to its step 4
+    told = denoiser.network(shown, torch.tensor(1000 * s)).sample  # the solver rounds it to a whole number
+    expected = scheduler.convert_model_output(told, sample=shown)
+    clean = denoiser.clean(shown / (1 - s), s / (1 - s))
+    assert torch.allclose(clean, expected, atol=1e-4 * float(expected.abs().max()))
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of diffusers
 @pytest.mark.parametrize("sigma", [0.05, 0.2, 0.7, 3.0])
 def test_between_time_steps_it_is_what_eulers_scheduler_predicts(tmp_path: Path, sigma: float) -> None:
     """Euler's scheduler with Karras' noise levels interpolates in the logarithm of the noise level too."""
@@ -201,10 +236,12 @@ def test_an_annealed_denoiser_falls_along_admm_and_is_fixed_elsewhere() -> None:
     denoiser = Denoiser.of(f, SHAPE)
     annealed, fixed = denoiser.at(0.2, annealed=True), denoiser.at(0.2)
     assert torch.equal(annealed(images()), fixed(images()))
-    levels.clear()
     keep = mask("half", SHAPE, count=2)
     found = KnownMask(0.5, steps=4)(annealed, keep.apply(images()), keep)
+    with without_acceleration():
+        plain = KnownMask(0.5, steps=4)(annealed, keep.apply(images()), keep)
     assert levels[-4:] == pytest.approx([0.5, 0.5 * 0.1 ** (1 / 3), 0.5 * 0.1 ** (2 / 3), 0.05])
+    assert torch.allclose(found.estimate, plain.estimate, atol=1e-6)
     assert not torch.equal(found.estimate, KnownMask(0.5, steps=4)(fixed, keep.apply(images()), keep).estimate)
     assert annealed.get_extra_state() != fixed.get_extra_state()
 
@@ -214,7 +251,19 @@ def test_annealing_stays_within_the_noise_levels_of_a_model(tmp_path: Path) -> N
     annealed = open_denoiser(write_folder(tmp_path, scheduler)).at(0.2, annealed=True)
     lowest = annealed.denoiser.preconditioning.lowest
     assert lowest > 0.05
-    assert [f.sigma for f in annealed.admm_schedule(3)][::2] == pytest.approx([0.5, lowest])  # type: ignore[operator]
+    expected = annealed.denoiser.coefficients([0.5, lowest, 0.2])
+    assert torch.allclose(annealed.admm_schedule(3)[[0, 2, 3]], expected)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("embedding", ["positional", "learned"])
+def test_a_row_of_the_schedule_is_its_noise_level(tmp_path: Path, embedding: str) -> None:
+    """Networks that know whole time steps alone are told a whole one."""
+    network = unet(time_embedding_type=embedding, num_train_timesteps=1000)
+    denoiser = open_denoiser(write_folder(tmp_path, diffusers.DDPMScheduler(1000), network))
+    row = denoiser.coefficients([0.3])[0].to(images())
+    annealed = denoiser.at(0.2, annealed=True)
+    assert torch.equal(annealed(images(), row), denoiser(images(), 0.3))
+    assert not torch.equal(annealed(images(), row), annealed(images()))
 
 
 each_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -13,7 +13,7 @@ from recollect import InputError, mask, open_model
 from recollect.diffusion import bundled, open_denoiser, opening
 from recollect.diffusion.library import diffusers
 from recollect.diffusion.preconditioning import VariancePreserving
-from recollect.methods import DDNM
+from recollect.methods import DDNM, KnownMask
 from tests.diffusion.folders import unet, write_folder, write_index
 from tests.diffusion.making import pictures
 
@@ -111,13 +111,51 @@ def test_weights_in_half_precision_are_taken_in_full(tmp_path: Path) -> None:
         assert torch.equal(opened.network.conv_in.weight, half.conv_in.weight.float())
 
 
+def pipeline(kind: str = "DDPMPipeline", **settings: Any) -> Any:
+    schedule = diffusers().DDIMScheduler(1000, prediction_type="v_prediction")
+    return getattr(diffusers(), kind)(unet(**settings), schedule)
+
+
+def test_a_pipeline_opens_like_the_folder_it_writes_and_is_left_as_it_is(tmp_path: Path) -> None:
+    given = pipeline()
+    given.unet.train()
+    given.save_pretrained(tmp_path)
+    folder, live = open_denoiser(tmp_path), open_denoiser(given)
+    assert (live.weights_hash, live.shape, live.name) == (folder.weights_hash, folder.shape, "DDPMPipeline")
+    assert isinstance(open_model(given), type(live))
+    assert given.unet.training
+    assert all(weights.requires_grad for weights in given.unet.parameters())
+    truth, x = mask("half", live.shape), pictures(2).pixels
+    assert torch.equal(KnownMask()(live.at(0.2), x, truth).estimate, KnownMask()(folder.at(0.2), x, truth).estimate)
+    assert open_model(pipeline(num_class_embeds=4), label=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda given: given.unet.half(), r"in half precision: take them in full, with pipeline.unet.float\(\)"),
+        (lambda given: given.register_modules(scheduler=diffusers().ScoreSdeVeScheduler()), "is a ScoreSdeVeScheduler"),
+        (lambda given: given.register_modules(vae=diffusers().AutoencoderTiny()), "the latents of a AutoencoderTiny"),
+        (lambda given: given.unet.register_to_config(sample_size=None), "does not say the size of its images"),
+    ],
+)
+def test_pipelines_that_do_not_denoise_images_alone_are_refused(change: Any, words: str) -> None:
+    given = pipeline()
+    change(given)
+    for opens in (open_denoiser, open_model):
+        with pytest.raises(InputError, match=f"The DDPMPipeline cannot be used: .*{words}"):
+            opens(given)
+    with pytest.raises(InputError, match="is class-conditional: give a class with label"):
+        open_model(pipeline(num_class_embeds=4))
+
+
 def test_what_is_not_there_is_told(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"There is no folder .*nowhere with a model in it"):
         open_denoiser(tmp_path / "nowhere")
     with pytest.raises(InputError, match="There is no folder my-prior with"):
         open_denoiser("my-prior")
-    with pytest.raises(InputError, match="from a folder or a hub name, not from a NoneType"):
-        open_denoiser(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="a hub name or a pipeline of diffusers, not from a NoneType"):
+        open_denoiser(None)
     with pytest.raises(InputError, match=r"There is no file .*config.json"):
         open_denoiser(tmp_path)
     copied = shutil.copytree(written, tmp_path / "copy")
@@ -142,7 +180,10 @@ def changed(written: Path, folder: Path, name: str, **facts: object) -> Path:
 
 def test_what_opens_but_would_restore_nonsense_is_refused(written: Path, tmp_path: Path) -> None:
     other = changed(written, tmp_path / "schedule", "scheduler_config.json", _class_name="ScoreSdeVeScheduler")
-    with pytest.raises(InputError, match="its noise schedule is a ScoreSdeVeScheduler, which has no alphas_cumprod"):
+    with pytest.raises(
+        InputError,
+        match="its noise schedule is a ScoreSdeVeScheduler, whose noise levels are not known here; known are DDPM",
+    ):
         open_denoiser(other)
     other = changed(written, tmp_path / "network", "config.json", _class_name="UNet2DConditionModel")
     with pytest.raises(InputError, match="its network is a UNet2DConditionModel"):

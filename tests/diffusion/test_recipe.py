@@ -42,6 +42,11 @@ def test_it_is_chosen_by_the_size_and_the_device() -> None:
     [
         ({"schedule": "square"}, "There is no schedule 'square'; choose from edm, cosine"),
         ({"network": "tree"}, "There is no denoising network 'tree'; choose from"),
+        (
+            {"network": "residual", "settings": {"widths": (8, 8)}},
+            "residual has no widths; its settings are width, blocks",
+        ),
+        ({"settings": {"widths": (0,)}}, r"widths is made of whole numbers from 1 to 8192; got \(0,\)"),
         ({"rate": 0.0}, "learning rate is a positive number"),
         ({"rate": math.nan}, "learning rate is a positive number"),
         ({"batch": 0}, "batch and warm_up are whole numbers"),

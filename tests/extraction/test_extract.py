@@ -57,6 +57,12 @@ def test_admm_with_every_pixel_erased_is_iteration(steps: int) -> None:
     assert not torch.allclose(v[steps], v[0], atol=1e-3)
 
 
+def test_a_model_that_cannot_take_the_images_is_refused_first() -> None:
+    scripted = torch.jit.script(torch.nn.Linear(8, 8))
+    with pytest.raises(InputError, match=r"cannot take images of 3x9x9 \(.*mat1 and mat2 shapes.*size=N"):
+        extract(scripted, Images(torch.rand(4, 3, 9, 9)), samples=8)
+
+
 def test_an_untrained_network_gives_nothing_away() -> None:
     images = bright(6, 1)
     found = extract(FullyConnected(images.shape, layers=2, width=16), images, samples=10)

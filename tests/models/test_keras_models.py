@@ -84,3 +84,28 @@ def test_a_keras_network_of_convolutions(tmp_path: Path) -> None:
     assert outputs[0].shape == TRAIN.pixels.shape
     assert torch.allclose(outputs[0], outputs[1], atol=1e-6)
     assert isinstance(Images(outputs[0]), Images)
+
+
+@pytest.mark.parametrize("kind", ["live", "onnx"])
+def test_a_keras_network_of_signals(kind: str, tmp_path: Path) -> None:
+    keras.utils.set_random_seed(1)
+    layers, signals = keras.layers, Images(torch.rand(20, 2, 12, generator=torch.Generator().manual_seed(1)))
+    model = keras.Sequential([layers.Input((12, 2)), layers.Conv1D(2, 3, padding="same", activation="sigmoid")])
+    values = signals.pixels.permute(0, 2, 1)
+    expected = model(values).detach().permute(0, 2, 1)
+    if kind == "onnx":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.export(tmp_path / "keras.onnx", format="onnx", verbose=False)
+    form = model if kind == "live" else tmp_path / "keras.onnx"
+    with pytest.raises(InputError, match=r"--layout nhwc"):
+        probe_model(open_model(form), signals)
+    opened = open_model(form, layout="nhwc")
+    assert torch.allclose(opened(signals.pixels).detach(), expected, atol=1e-6)
+    found = audit(opened, train=signals, masks="random:0.5", methods=[Iterate(limit=3)])
+    assert found.rate("train", "random:0.5", "iterate").total == 20
+
+
+def test_rows_have_no_layout() -> None:
+    with pytest.raises(InputError, match="rows have no channels"):
+        probe_model(open_model(lambda x: x, layout="nhwc"), Images(torch.rand(5, 7)))

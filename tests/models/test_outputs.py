@@ -42,6 +42,19 @@ def test_outputs_of_every_form(returned: Any, output: str | int, suggested: str)
         open_model(returned, output="absent")(images())
 
 
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda x: {"loss": x.mean(), "logits": x.flatten(1)}, "--output logits"),
+        (lambda x: {"loss": x.mean(), "latent": x[:, :1], "decoder": {"sample": x}}, "--output decoder"),
+        (lambda x: {"loss": x.mean(), "epoch": 3}, "no tensor was found that could hold the images"),
+    ],
+)
+def test_the_likeliest_part_is_proposed(returned: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        probe_model(open_model(returned), images())
+
+
 def test_outputs_within_outputs() -> None:
     def nested(x: Tensor) -> Any:
         return x[:, :1], {"decoded": Decoded(x)}

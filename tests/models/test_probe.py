@@ -32,8 +32,12 @@ def test_chance_is_reported_and_no_error() -> None:
     [
         (lambda x: x[:, :, :4], r"returned 5x3x4x8 for images of 5x3x8x8; .*size=N"),
         (lambda x: x.flatten(1), "--flat"),
-        (lambda x: x.double(), "returned torch.float64"),
+        (lambda x: x.double(), "returned torch.float64 .*model.float"),
+        (lambda x: (255 * x).byte(), "returned torch.uint8 .*give a function of images that converts"),
+        (lambda x: x.to_sparse(), "returned a tensor of layout torch.sparse_coo .*give a function of images"),
         (lambda x: x.to("meta"), "images on meta.*--device meta"),
+        (lambda x, t: x + t, "called with images alone: give a function of images that calls it"),
+        (type("Parts", (nn.Module,), {})(), "it has no forward: give a function of images"),
         (lambda x: x / 0, "NaN or infinite"),
         (tiny(1), "--channels 1"),
         (nn.Linear(192, 192), "--flat"),
@@ -68,3 +72,15 @@ def test_colour_images_for_a_grey_model() -> None:
         probe_model(open_model(tiny(1), channels=1), images())
     grey = images(shape=(1, 8, 8)).repeat(1, 3, 1, 1)
     assert probe_model(open_model(tiny(1), channels=1), grey).images == 5
+
+
+@pytest.mark.parametrize(
+    ("model", "shape", "message"),
+    [
+        (nn.Linear(12, 12), (10,), r"cannot take rows of 10 \(.*check the shape of the rows"),
+        (nn.Conv1d(2, 2, 2), (2, 30), "returned 16x2x29 for signals of 16x2x30; .*check the shape of the signals"),
+    ],
+)
+def test_signals_and_rows_are_called_so(model: Any, shape: tuple[int, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        probe_model(model, Images(torch.rand(16, *shape)))

@@ -63,15 +63,24 @@ def test_a_network_of_recollect_stays_itself_if_the_default_range_is_stated() ->
 
 def test_an_output_range_of_its_own() -> None:
     model = fitted(-1, 1, squash=True)
-    with pytest.raises(InputError, match=r"--input-range -1,1.*--output-range 0,1"):
+    with pytest.raises(InputError, match=r"with output_range='0,1' .* or state output_range='-1,1' "):
         probe_model(open_model(model, input_range="-1,1"), images())
     assert probe_model(open_model(model, input_range="-1,1", output_range="0,1"), images()).mse < 2e-3
 
 
 def test_an_output_in_grey_levels_is_told() -> None:
     model = fitted(0, 1)
-    with pytest.raises(InputError, match="--output-range 0,255"):
+    with pytest.raises(InputError, match=r"--output-range 0,255.*or state output_range='0,1' .* to keep it"):
         probe_model(lambda x: 255 * model(x), images())
+
+
+def test_following_either_advice_on_the_range_of_the_output_ends_the_question() -> None:
+    def grey_levels(x: Tensor) -> Tensor:
+        return 255 * fitted(0, 1)(x)
+
+    assert probe_model(open_model(grey_levels, output_range="0,255"), images()).mse < 2e-3
+    kept = probe_model(open_model(grey_levels, output_range="0,1"), images())
+    assert kept.range_doubt.startswith("The stated range of the output is used although another fits far better")
 
 
 def test_no_range_is_advised_that_would_not_help() -> None:

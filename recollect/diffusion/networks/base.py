@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
+from inspect import signature
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from recollect.errors import InputError, is_whole
+from recollect.registry import Registry
 
 Shape = tuple[int, int, int]
 LARGEST = 8192  # channels or values a side that a file may ask for
@@ -18,16 +21,19 @@ LARGEST = 8192  # channels or values a side that a file may ask for
 class DenoisingNetwork(nn.Module):
     """F(x, time) -> an image; a subclass is named, and `settings` builds the same network again."""
 
-    kinds: ClassVar[dict[str, type[DenoisingNetwork]]] = {}
-    name: ClassVar[str]
-
-    def __init_subclass__(cls) -> None:
-        cls.kinds[cls.name] = cls
+    name: ClassVar[str] = ""  # on the command line
+    summary: ClassVar[str] = ""  # one line for help
+    order: ClassVar[int] = 100  # position in help
 
     def __init__(self, shape: Shape, **settings: Any) -> None:
         super().__init__()
         self.shape = shape
         self.settings = {"shape": shape, **settings}
+
+
+DENOISING_NETWORKS: Registry[type[DenoisingNetwork]] = Registry(
+    "denoising network", "recollect.diffusion.networks", DenoisingNetwork
+)
 
 
 class NoiseEmbedding(nn.Module):
@@ -47,13 +53,22 @@ class NoiseEmbedding(nn.Module):
         return self.layers(torch.cat([angles.cos(), angles.sin()], 1))
 
 
+def check_settings(name: str, settings: Mapping[str, Any]) -> None:
+    """Refuse a network that is not known, and settings that it does not have."""
+    own = [setting for setting in signature(DENOISING_NETWORKS[name]).parameters if setting != "shape"]
+    for setting, value in settings.items():
+        if setting not in own:
+            raise InputError(f"The network {name} has no {setting}; its settings are {', '.join(own)}.")
+        if not _is_small(value):
+            raise InputError(f"{setting} is made of whole numbers from 1 to {LARGEST}; got {value!r}.")
+
+
 def network_for(name: str, shape: Shape, seed: int, **settings: Any) -> DenoisingNetwork:
     """Build a network with first weights of this seed; the caller's random numbers stay as they are."""
-    if name not in DenoisingNetwork.kinds:
-        raise InputError(f"There is no denoising network {name!r}; choose from {', '.join(DenoisingNetwork.kinds)}.")
+    check_settings(name, settings)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return DenoisingNetwork.kinds[name](shape, **settings)
+        return DENOISING_NETWORKS[name](shape, **settings)
 
 
 def describe(network: DenoisingNetwork) -> str:
@@ -65,13 +80,14 @@ def build(description: str) -> DenoisingNetwork:
     """Build the network that JSON describes, without memory for its weights."""
     try:
         settings = {key: _as_tuple(value) for key, value in json.loads(description).items()}
-        kind = DenoisingNetwork.kinds[settings.pop("kind")]
+        kind = DENOISING_NETWORKS[settings.pop("kind")]
         if not all(_is_small(value) for value in settings.values()):
             raise ValueError("sizes out of range")
         with torch.device("meta"):
             return kind(**settings)
     except (ValueError, TypeError, KeyError, AttributeError, InputError) as error:
-        raise InputError(f"The denoising network that it describes cannot be built: {error}.") from None
+        reason = str(error).rstrip(".")
+        raise InputError(f"The denoising network that it describes cannot be built: {reason}.") from None
 
 
 def _as_tuple(value: Any) -> Any:

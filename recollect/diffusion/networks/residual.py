@@ -13,6 +13,8 @@ class Residual(DenoisingNetwork):
     """All pixels in one vector of `width` values, changed by `blocks` residual blocks."""
 
     name: ClassVar[str] = "residual"
+    summary: ClassVar[str] = "fully connected; small images train in a minute on a CPU"
+    order: ClassVar[int] = 2
 
     def __init__(self, shape: Shape, width: int = 768, blocks: int = 4) -> None:
         super().__init__(shape, width=width, blocks=blocks)

@@ -17,9 +17,11 @@ ATTENDED = 16  # the largest side with attention
 
 
 class UNet(DenoisingNetwork):
-    """Halve the image once for each further width, with two blocks a level each way: 19 million parameters."""
+    """Halve the image once for each further width, with two blocks a level down and up: 19 million parameters."""
 
     name: ClassVar[str] = "unet"
+    summary: ClassVar[str] = "convolutions and attention; best on a GPU"
+    order: ClassVar[int] = 1
 
     def __init__(self, shape: Shape, widths: tuple[int, ...] = (128, 256, 256)) -> None:
         super().__init__(shape, widths=widths)

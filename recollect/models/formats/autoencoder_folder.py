@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from recollect.devices.precision import choose_device
-from recollect.diffusion.library import diffusers
-from recollect.errors import InputError, first_line
-from recollect.model_folders import check_loaded, check_network_folder, check_size, files_of, quiet, variant_of
+from recollect.diffusion.library import load_network
+from recollect.errors import InputError
+from recollect.model_folders import files_of
 from recollect.models.formats.base import ModelFormat, ModelReference
 
 
@@ -54,25 +51,8 @@ def open_folder(model: ModelReference) -> FolderAutoencoder:
         raise InputError(
             f"{folder} holds a {kind}; autoencoders of diffusers that open are {', '.join(RECONSTRUCTIONS)}."
         )
-    check_network_folder(folder)
-    kind_of = getattr(diffusers(), kind)
-    check_size(folder, partial(kind_of.from_config, dict(model.config)))
-    network = _load(folder, kind_of).requires_grad_(False).eval().to(choose_device(model.device))
+    network = load_network(folder, kind).requires_grad_(False).eval().to(choose_device(model.device))
     return FolderAutoencoder(network, kind)
-
-
-def _load(folder: Path, kind: Any) -> nn.Module:
-    try:
-        with quiet("diffusers"):
-            network, loaded = kind.from_pretrained(
-                str(folder), low_cpu_mem_usage=False, torch_dtype=torch.float32, output_loading_info=True,
-                use_safetensors=True, local_files_only=True, variant=variant_of(folder),
-            )  # fmt: skip
-    except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
-        reason = first_line(error).rstrip(".")
-        raise InputError(f"The autoencoder in {folder} cannot be opened: {reason}.") from None
-    check_loaded(folder, network, loaded)
-    return network
 
 
 def is_folder(model: ModelReference) -> bool:
@@ -82,7 +62,8 @@ def is_folder(model: ModelReference) -> bool:
 
 FORMAT = ModelFormat(
     name="autoencoder-folder",
-    summary=f"{', '.join(RECONSTRUCTIONS)} of diffusers: a folder, or a name on the Hugging Face hub",
+    summary="AutoencoderKL, VQModel, AutoencoderTiny, AsymmetricAutoencoderKL of diffusers: a folder, or a name on the "
+    "Hugging Face hub",
     example="my-vae/",
     recognises=is_folder,
     open=open_folder,

@@ -11,17 +11,31 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from recollect.archives import BrokenZip, open_zip
 from recollect.errors import InputError
+from recollect.files.archives import BrokenZip, open_zip
+from recollect.files.limits import MODEL_LISTING
 from recollect.hub import fetch, is_hub_name
-from recollect.limits import MODEL_LISTING
-from recollect.model_folders import CONFIG, read_config
+from recollect.model_folders import CONFIG, describes_network, read_config
 from recollect.registry import Registry
+from recollect.user_code import advice_for_script
 
 
 @dataclass(frozen=True)
 class ModelReference:
-    """A model that is named, by a path or other text, and the options to open it with; nothing is unpickled here."""
+    """A model that is named, by a path or other text, and the options to open it with; nothing is unpickled here.
+
+    Args:
+        text: The path or name.
+        device: Where the model runs.
+        weights: A file of weights for a factory's network.
+        weights_key: Which state dict of several.
+        label: The class of a class-conditional diffusion model.
+
+    Examples:
+        >>> from recollect.models.formats import ModelReference
+        >>> ModelReference("model.onnx").suffix
+        '.onnx'
+    """
 
     text: str
     device: torch.device | str | None = None
@@ -69,7 +83,27 @@ class ModelReference:
 
 @dataclass(frozen=True)
 class ModelFormat:
-    """One format of models: one file in this folder that holds one of these."""
+    """One format of models: one file in this folder that holds one of these.
+
+    Args:
+        name: Its name.
+        summary: One line for help and docs.
+        example: What a user writes.
+        recognises: Whether a model is of this format: by content, where content tells.
+        open: Opens the model as a function from images to images.
+        suffixes: Files that end so are of this format, if no format recognises their content.
+        takes_weights: Whether a file of weights may be given beside it.
+        takes_label: Whether a class may be stated.
+        read_weights: Reads weights for a factory's network.
+        files_beside: Further files that a model is made of.
+        listed: Whether help lists it; False for formats that are recognised only to be refused.
+        order: Formats are asked in this order, and listed so in help.
+
+    Examples:
+        >>> from recollect.models.formats import FORMATS
+        >>> FORMATS["checkpoint"].suffixes
+        ('.safetensors',)
+    """
 
     name: str
     summary: str  # one line for help and docs
@@ -94,17 +128,36 @@ def find_format(model: ModelReference) -> ModelFormat:
         if model_format.recognises(model):
             return model_format
     if not model.path.is_file():
-        problem = "is a folder, not a file" if model.path.is_dir() else "does not exist"
-        raise InputError(f"{model.path} {problem}; a model is a file ({known_suffixes()}), or package.module:factory.")
+        raise _no_file(model)
     for model_format in FORMATS.values():
         if model.suffix in model_format.suffixes:
             return model_format
+    raise _unknown_file(model)
+
+
+def _unknown_file(model: ModelReference) -> InputError:
+    if advice := advice_for_script(model.text):
+        return InputError(advice)
+    if model.path.name == CONFIG and describes_network(model.path.parent):
+        return InputError(f"{model.path} describes a network; give its folder, {model.path.parent}.")
     problem = "is not a file of a known kind"
     if any(name.endswith(".npy") for name in model.entries):
         problem = "holds arrays, not a model"
     elif model.entries:
         problem = "is an archive of something else"
-    raise InputError(f"{model.path} {problem}; a model is one of {known_suffixes()}.")
+    return InputError(f"{model.path} {problem}; a model is one of {known_suffixes()}.")
+
+
+def _no_file(model: ModelReference) -> InputError:
+    if advice := advice_for_script(model.text):
+        return InputError(advice)
+    if model.text.startswith(("http://", "https://")):
+        return InputError(
+            f"No model is opened from the web; download {model.text} and give its path. A model of the Hugging Face "
+            "hub has a name such as stabilityai/sd-vae-ft-mse."
+        )
+    problem = "is a folder, not a file" if model.path.is_dir() else "does not exist"
+    return InputError(f"{model.path} {problem}; a model is a file ({known_suffixes()}), or package.module:factory.")
 
 
 def all_suffixes() -> list[str]:

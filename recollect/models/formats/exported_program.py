@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recollect.archives import check_torch_archive
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError, first_line
-from recollect.limits import MODEL_PROGRAM
+from recollect.files.archives import check_torch_archive
+from recollect.files.limits import MODEL_PROGRAM
 from recollect.models.batch_sizes import BatchSizes
 from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.refusals import Refused, unsafe_program

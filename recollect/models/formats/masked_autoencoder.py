@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -13,7 +14,7 @@ import torch
 
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError, first_line, is_number, is_whole
-from recollect.model_folders import check_loaded, check_network_folder, check_size, files_of, quiet, read_config
+from recollect.model_folders import check_network_folder, check_size, files_of, load_safetensors, read_config
 from recollect.models.formats.base import ModelFormat, ModelReference
 from recollect.models.masked import MaskedAutoencoder
 
@@ -78,7 +79,8 @@ def _check_kind(folder: Path, config: Mapping[str, Any]) -> None:
 def _shown_patches(folder: Path, config: Any) -> int:
     """Count the patches that the network is shown in training, as transformers does."""
     sizes = config.image_size, config.patch_size
-    if not all(is_whole(size, 1) for size in sizes) or not is_number(config.mask_ratio):
+    ratio = config.mask_ratio
+    if not all(is_whole(size, 1) for size in sizes) or not is_number(ratio) or not math.isfinite(ratio):
         raise InputError(f"{folder} holds a masked autoencoder of other than square images and patches.")
     patches = (config.image_size // config.patch_size) ** 2
     shown = int(patches * (1 - config.mask_ratio))
@@ -88,16 +90,9 @@ def _shown_patches(folder: Path, config: Any) -> int:
 
 
 def _load(folder: Path, kind: Any, config: Any) -> Any:
-    try:
-        with quiet("transformers"), _without_bars():
-            network, loaded = kind.from_pretrained(
-                str(folder), config=config, dtype=torch.float32, attn_implementation="sdpa", use_safetensors=True,
-                local_files_only=True, output_loading_info=True,
-            )  # fmt: skip
-    except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
-        raise InputError(f"The masked autoencoder in {folder} cannot be opened: {first_line(error)}") from None
-    check_loaded(folder, network, loaded)
-    return network
+    options = {"config": config, "dtype": torch.float32, "attn_implementation": "sdpa"}
+    with _without_bars():
+        return load_safetensors(folder, "masked autoencoder", kind.from_pretrained, **options)
 
 
 @contextmanager
@@ -126,7 +121,7 @@ def _own_range(folder: Path) -> dict[str, Any]:
 
 FORMAT = ModelFormat(
     name="masked-autoencoder",
-    summary=f"{KIND} of transformers: a folder, or a name on the Hugging Face hub",
+    summary="ViTMAEForPreTraining of transformers: a folder, or a name on the Hugging Face hub",
     example="my-mae/",
     recognises=lambda model: "model_type" in model.config or "architectures" in model.config,
     open=open_masked,

@@ -1,11 +1,11 @@
 """TorchScript: a program in torch's own small language, opened from a checked copy.
 
 The language cannot reach Python, but some of its operators write and read files, and an archive may hold code that
-runs when it is loaded. A search for words cannot find these, because the language spells one name in many ways. So the
-file itself is never given to torch. Its code is parsed, held against a closed grammar and a closed list of operators,
-and written anew (`torchscript_grammar`); its values are followed step by step (`torchscript_values`); and torch opens
-the copy made of these (`torchscript_archive`). Loading a copy compiles its code. At most, torch computes numbers and
-texts from literals on the way; the texts are bounded (`torchscript_text`). Before anything is called, the operators
+runs when it is loaded. A search for words cannot find these, because the language has many spellings of one name. So
+the file itself is never given to torch. Its code is parsed, held against a closed grammar and a closed list of
+operators, and written anew (`torchscript_grammar`). Its values are followed step by step (`torchscript_values`). torch
+opens the copy made of these (`torchscript_archive`). Loading a copy compiles its code. At most, torch computes numbers
+and texts from literals on the way; the texts are bounded (`torchscript_text`). Before anything is called, the operators
 that torch itself resolved are held against the same list, in case the two parsers disagree.
 """
 

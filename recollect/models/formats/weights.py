@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from recollect.archives import check_torch_archive
 from recollect.errors import InputError, first_line
+from recollect.files.archives import check_torch_archive
 from recollect.models.formats.base import ModelFormat, ModelReference, find_format
 from recollect.models.refusals import needs_pickle, weights_alone
 from recollect.models.weight_names import fit_names
@@ -66,7 +66,9 @@ def read_state_dict(file: ModelReference) -> dict[str, Tensor]:
 
 def refuse_weights_alone(model: ModelReference) -> NoReturn:
     """Refuse weights without a network; a file that needs pickle is refused for that first."""
-    load_strictly(model.path)
+    saved = load_strictly(model.path)
+    if not _holds_tensors(saved):
+        raise _no_state_dict(model.path, saved)
     raise weights_alone(model.path)
 
 
@@ -115,7 +117,17 @@ def _state_dict(saved: Any, path: Path, key: str | None) -> dict[str, Tensor]:
         choices = ", ".join(map(str, inner))
         example = option("weights_key", inner[0])
         raise InputError(f"{path} holds several sets of weights ({choices}); say which, for example {example}.")
-    raise InputError(f"{path} holds no state dict (names and tensors); it holds {_keys(saved)}.")
+    raise _no_state_dict(path, saved)
+
+
+def _no_state_dict(path: Path, saved: Any) -> InputError:
+    return InputError(f"{path} holds no state dict (names and tensors); it holds {_keys(saved)}.")
+
+
+def _holds_tensors(saved: Any) -> bool:
+    if isinstance(saved, Mapping):
+        return any(map(_holds_tensors, saved.values()))
+    return isinstance(saved, Tensor)
 
 
 def _is_state_dict(part: Any) -> bool:

@@ -1,11 +1,14 @@
 """The operators of torch that a program file may use: each one computes with numbers, and none reaches the host.
 
 This list is closed. An operator that is absent is refused, also one that a later torch adds. Absent on purpose:
-operators that name a file (`save`, `from_file`), other namespaces (`quantized`, `symm_mem`, custom libraries),
-threads and remote calls (`fork`, `wait`, `rpc_*`), printing, random seeds, operators that reinterpret storage
-without a bounds check (`set_`, `resize_`, `_reshape_alias`), kernels that trust the sizes of their inputs and so read
-or write other memory (`native_batch_norm`, `_weight_norm`, `_fft_c2c`, flash attention; the public operators above most
-of them check), and slow ones that torch computes from literals when it loads a model (`factorial`, `find`, `replace`).
+
+- operators that name a file (`save`, `from_file`)
+- other namespaces (`quantized`, `symm_mem`, custom libraries)
+- threads and remote calls (`fork`, `wait`, `rpc_*`), printing, random seeds
+- operators that reinterpret storage without a bounds check (`set_`, `resize_`, `_reshape_alias`)
+- kernels that trust the sizes of their inputs and so read or write other memory (`native_batch_norm`, `_weight_norm`,
+  `_fft_c2c`, flash attention); the public operators above most of them check
+- slow ones that torch computes from literals when it loads a model (`factorial`, `find`, `replace`)
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from recollect.archives import BrokenZip, check_growth, open_zip, read_entry, unpacked_size
-from recollect.limits import MODEL_CODE, MODEL_LISTING
+from recollect.files.archives import BrokenZip, check_growth, open_zip, read_entry, unpacked_size
+from recollect.files.limits import MODEL_CODE, MODEL_LISTING
 from recollect.models.refusals import Refused
 from recollect.models.safety.torchscript_grammar import Definitions, collect_definitions, parse_source, rewrite_source
 from recollect.models.safety.torchscript_values import check_values

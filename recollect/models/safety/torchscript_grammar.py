@@ -363,12 +363,12 @@ class SourceCheck(ast.NodeVisitor):
         else:
             _require(name in FUNCTIONS or name in self.locals, node, "calls")
 
-    def _visit_form(self, node: ast.Call, place: int) -> None:
-        _require(len(node.args) > place and not node.keywords, node, "calls")
+    def _visit_form(self, node: ast.Call, position: int) -> None:
+        _require(len(node.args) > position and not node.keywords, node, "calls")
         if _dotted(node.func) == "unchecked_cast":  # torch reads fields of an object by its supposed class
-            _require(not _names_class(node.args[place]), node, "takes a value for an object of a class by")
-        self._type(node.args[place])
-        self._visit_all([argument for index, argument in enumerate(node.args) if index != place])
+            _require(not _names_class(node.args[position]), node, "takes a value for an object of a class by")
+        self._type(node.args[position])
+        self._visit_all([argument for index, argument in enumerate(node.args) if index != position])
 
     def _visit_getattr(self, node: ast.Call) -> None:
         _require(len(node.args) == 2 and not node.keywords, node, "calls")

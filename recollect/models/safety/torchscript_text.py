@@ -33,7 +33,7 @@ def check_texts(tree: ast.Module, longest: int, joined: int) -> int:
 
 
 class Texts(ast.NodeVisitor):
-    """Follow the statements of a source with a length in the place of each value."""
+    """Follow the statements of a source with a length in place of each value."""
 
     def __init__(self, longest: int, joined: int) -> None:
         self.longest, self.joined = longest, joined

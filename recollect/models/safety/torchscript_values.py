@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.errors import InputError
+from recollect.files.pickles import check_work
 from recollect.models.refusals import Refused
 from recollect.models.safety.torchscript_grammar import Definitions, check_type_text
-from recollect.pickles import check_work
 
 BYTES = {"Double": 8, "Float": 4, "Half": 2, "BFloat16": 2, "Long": 8, "Int": 4, "Short": 2, "Char": 1, "Byte": 1}
 BYTES |= {"Bool": 1, "ComplexFloat": 8, "ComplexDouble": 16}
@@ -198,7 +198,7 @@ class Steps:
     def _object(self, made: str, values: Held) -> None:
         """Hold an object; each object in a field of it must be of the class that the field declares.
 
-        torch reads a field at the place that the declared class gives it, and checks neither class nor place.
+        torch reads a field at the offset that the declared class gives it, and checks neither class nor offset.
         """
         for index, value in enumerate(values.parts):
             if not isinstance(value, Held) or not (value.made or value.has_objects):

@@ -26,10 +26,11 @@ def test_a_truncated_program_is_an_error_in_words(tmp_path: Path, name: str) -> 
 
 
 def test_every_format_says_what_it_is() -> None:
-    assert list(FORMATS) == [
+    asked_in_turn = [
         "diffusion", "autoencoder-folder", "masked-autoencoder", "checkpoint", "factory",
         "exported-program", "torchscript", "onnx", "weights", "pickle",
     ]  # fmt: skip
+    assert [name for name in FORMATS if name in asked_in_turn] == asked_in_turn
     assert all(model_format.summary and model_format.example for model_format in FORMATS.values())
 
 
@@ -45,3 +46,8 @@ def test_what_no_format_takes_is_refused_with_the_known_suffixes(tmp_path: Path)
     ]:
         with pytest.raises(InputError, match=f"{problem}; a model is .*{known}"):
             open_model(tmp_path / name)
+
+
+def test_an_address_on_the_web_is_refused() -> None:
+    with pytest.raises(InputError, match=r"download https://example\.com/m\.pt and give its path.* Hugging Face hub"):
+        open_model("https://example.com/m.pt")

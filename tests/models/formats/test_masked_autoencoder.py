@@ -52,6 +52,9 @@ def test_a_folder_opens_and_is_audited_as_an_autoencoder(folder: Path) -> None:
     found = audit(str(folder), train=train, control=control, masks="half", methods=[Iterate(limit=2)])
     assert found.facts["model"]["name"] == "ViTMAEForPreTraining"
     assert found.facts["model"]["format"]["kind"] == "masked-autoencoder"
+    form = next(check for check in found.checks if check.name == "form")
+    assert "in 4 passes that each hide 12 of 16 patches" in form.sentence
+    assert found.facts["model"]["audited_as"] == form.sentence
     assert source_hash(str(folder)) is not None
     sent = PortableModel.of(str(folder), {"device": "cpu"})
     for file in folder.iterdir():

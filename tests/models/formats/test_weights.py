@@ -46,6 +46,9 @@ def test_weights_without_a_network_say_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_holds_no_weights_is_named(tmp_path: Path) -> None:
+    torch.save({"epoch": 3}, tmp_path / "bare.pt")
+    with pytest.raises(InputError, match=r"holds no state dict \(names and tensors\); it holds epoch"):
+        open_model(tmp_path / "bare.pt")
     with pytest.raises(InputError, match=r"There is no file of weights .*absent\.pt"):
         open_model("tests.models.making:tiny", weights=tmp_path / "absent.pt")
     whole = script(tiny(), tmp_path / "whole.pt"), onnx_convolution(tmp_path / "whole.onnx")[0]

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from recollect import InputError
-from recollect.limits import MODEL_CODE, MODEL_GROWTH
+from recollect.files.limits import MODEL_CODE, MODEL_GROWTH
 from recollect.models import open_model
 from recollect.models.formats.torchscript import check_compiled
 from recollect.models.refusals import Refused
