@@ -15,7 +15,16 @@ LIMIT = 0.01  # of the training images
 
 
 class NotPassed(AssertionError):
-    """The model failed, or the audit is inconclusive; `audit` is the result with its verdict."""
+    """The model failed, or the audit is inconclusive.
+
+    Attributes:
+        audit: The result with its verdict.
+
+    Examples:
+        >>> from recollect.auditing import NotPassed
+        >>> issubclass(NotPassed, AssertionError)
+        True
+    """
 
     def __init__(self, message: str, audit: Audit) -> None:
         super().__init__(message)
@@ -26,11 +35,32 @@ def assert_not_memorized(
     model: Any, train: Any, control: Any, *, fail_above: float = LIMIT, inconclusive_passes: bool = False,
     **settings: Any,
 ) -> Audit:  # fmt: skip
-    """Audit a model, and raise an `AssertionError` unless it passes; gives the audit.
+    """Audit a model, and raise an `AssertionError` unless it passes.
 
     The model passes if at most the share `fail_above` of the training images can be recovered, at 95% confidence. An
-    audit that shows neither pass nor fail raises too; `inconclusive_passes=True` makes that a warning. `settings` are
-    those of `recollect.audit`; `out` keeps the report.
+    audit that shows neither pass nor fail raises too.
+
+    Args:
+        model: The model, as for `recollect.audit`.
+        train: The training images.
+        control: Unseen images.
+        fail_above: The largest share of training images that may be recovered.
+        inconclusive_passes: Whether an inconclusive audit is a warning instead of an error.
+        settings: All other settings of `recollect.audit`; `out` keeps the report.
+
+    Returns:
+        The audit.
+
+    Examples:
+        >>> import recollect
+        >>> train = recollect.load("photos?count=4&size=8")
+        >>> control = recollect.load("photos?count=4&size=8&part=control")
+        >>> options = {"masks": "half", "methods": "iterate", "inconclusive_passes": True}
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # four images are too few for a verdict
+        ...     print(recollect.assert_not_memorized(lambda x: x * 0, train, control, **options).verdict.outcome)
+        inconclusive
     """
     __tracebackhide__ = True  # pytest then shows the line of the test, not this one
     if fail_above is None:

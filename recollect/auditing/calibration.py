@@ -21,10 +21,10 @@ Numbers = Sequence[float] | np.ndarray
 def calibrated_scores(
     train: Numbers, control: Numbers, train_difficulty: Numbers, control_difficulty: Numbers
 ) -> tuple[list[float], list[float]] | None:
-    """Replace errors by their place among errors of unseen images of equal difficulty; None with too few of them.
+    """Replace errors by their rank among errors of unseen images of equal difficulty; None with too few of them.
 
-    A score is lower the more an image looks trained on: first by the quantile among its neighbours in difficulty, then
-    by the ratio to their median. No unseen image is its own neighbour.
+    A score is lower the more an image resembles trained ones: first by the quantile among its neighbours in difficulty,
+    then by the ratio to their median. No unseen image is its own neighbour.
     """
     if len(control) < FEWEST_UNSEEN:
         return None

@@ -88,8 +88,8 @@ class CanaryFinding:
         }
 
     def __str__(self) -> str:
-        counts = ", ".join(
-            f"{_of(group.inside)} in and {_of(group.outside)} out with {_copies(group.repeats)}"
+        counts = "; ".join(
+            f"with {_copies(group.repeats)}, {group.inside.of_total} in training and {group.outside.of_total} left out"
             for group in self.groups
         )
         return f"Canaries recovered: {counts}. {self._bound}"
@@ -100,7 +100,7 @@ class CanaryFinding:
         terms = f"(delta {design.delta:g}, {design.confidence:.0%} confidence)"
         if self.epsilon > 0:
             return f"Epsilon is at least {self.epsilon:.2f} for one training image {terms}."
-        return f"These guesses refute no epsilon {terms}, which does not show that training was private."
+        return f"The guesses give no lower bound on epsilon {terms}. This does not show that training was private."
 
 
 def find_canaries(statistics: Statistics, coins: Coins, threshold: Threshold) -> CanaryFinding:
@@ -135,10 +135,6 @@ def _exact(rate: Rate) -> Row:
     """Write a rate with its exact (Clopper-Pearson) 95% interval."""
     low, high = lower_bound(rate, TWO_SIDED), upper_bound(rate, TWO_SIDED)
     return {"count": rate.count, "total": rate.total, "value": rate.value, "low": low, "high": high}
-
-
-def _of(rate: Rate) -> str:
-    return f"{rate.count} of {rate.total}"
 
 
 def _copies(repeats: int) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from recollect.counting import counted
-from recollect.records import Record
+from recollect.records import SET_LABELS, Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Score
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Level = Literal["ok", "note", "warning"]
 COPIES = 0.02  # of the damage: a model that moves less copies its input
 NAMED = 10  # images that a sentence names; audit.json names all
 FLOAT32_ROUNDING = 1e-13  # MSE of a float32 network's own rounding, where it could not be measured
-_STOPS = {"limit": "hit the limit of rounds", "cycle": "went in a cycle", "diverged": "diverged"}
+_STOPS = {"limit": "hit the limit of rounds", "cycle": "ended in a cycle", "diverged": "diverged"}
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,14 @@ def check_determinism(deterministic: bool) -> Check:
         return Check("deterministic", "ok", "The model gives the same output for the same input.")
     return Check(
         "deterministic", "warning",
-        "The model is not deterministic (dropout or sampling in its forward pass?): its noise is part of every error "
-        "and may be the reason for low rates.",
+        "The model is not deterministic. Does its forward pass use dropout or sampling? Its noise is part of every "
+        "error and may be the reason for low rates.",
     )  # fmt: skip
+
+
+def check_form(audited_as: str | None) -> Check | None:
+    """Tell how a model is audited whose own form is no autoencoder's."""
+    return Check("form", "note", audited_as) if audited_as else None
 
 
 def check_batch(influence: float | None) -> Check | None:
@@ -54,8 +59,8 @@ def check_batch(influence: float | None) -> Check | None:
     return Check(
         "batch", "warning",
         f"The output for one image changes with the other images of its batch, by up to {influence:.1%} of its largest "
-        "value (statistics of the batch, attention over it, or its order?). Rates then depend on which images are "
-        "attacked together; --batch 1 computes each image alone.",
+        "value. Does the model use statistics of the batch, or attention over it? Rates then depend on which images "
+        "are attacked together. --batch 1 computes each image alone.",
     )  # fmt: skip
 
 
@@ -109,7 +114,7 @@ def check_copying(damage_moved: float | None) -> Check | None:
     return Check(
         "copying", "warning",
         f"The model returns damaged images nearly unchanged (it moves them by {damage_moved:.1%} of the damage). These "
-        "attacks cannot show what a model memorized that copies its input, so a low rate means little.",
+        "attacks cannot show what such a model memorized. A low rate means little.",
     )  # fmt: skip
 
 
@@ -118,24 +123,22 @@ def check_control(images: int | None) -> Check:
     if images is None:
         return Check(
             "control", "warning",
-            "There is no control set, so nothing shows that recovery comes from the model's memory and not from the "
-            "method; give images that the model was never trained on.",
+            "There are no unseen images to compare with. Nothing shows that recovery comes from the model's memory and "
+            "not from the method. Give images that the model never saw as control.",
         )  # fmt: skip
-    return Check(
-        "control", "ok", f"The same attacks ran on {counted(images, 'control image')} that the model never saw."
-    )
+    return Check("control", "ok", f"The same attacks ran on {counted(images, 'image')} that the model never saw.")
 
 
 def check_overlap(copies: Sequence[str], control: int) -> Check:
     """Count control images that are in train too, equal, nearly equal, mirrored or shifted; no rate counts them."""
     if not copies:
-        return Check("overlap", "ok", "No control image equals or nearly equals a training image, mirrored or shifted.")
+        return Check("overlap", "ok", "No unseen image is a copy of a training image, also mirrored or shifted.")
     named = ", ".join(copies[:NAMED])
     more = f" and {len(copies) - NAMED} more" if len(copies) > NAMED else ""
     return Check(
         "overlap", "warning",
-        f"{len(copies)} of the {control} control images are copies of training images (equal, nearly equal, mirrored "
-        f"or shifted) and are left out of every rate: {named}{more}.",
+        f"{len(copies)} of the {control} unseen images are copies of training images (equal, nearly equal, mirrored "
+        f"or shifted). No rate counts them: {named}{more}.",
     )  # fmt: skip
 
 
@@ -144,7 +147,7 @@ def check_duplicates(repeated: int, train: int) -> Check:
     if repeated:
         return Check(
             "duplicates", "note",
-            f"{repeated} of the {train} training images have an equal or nearly equal duplicate in the set; repeated "
+            f"{repeated} of the {train} training images have an equal or nearly equal duplicate in the set. Repeated "
             "images are memorized more easily and raise the rate.",
         )  # fmt: skip
     return Check("duplicates", "ok", "No training image appears twice.")
@@ -155,13 +158,14 @@ def check_black(images: Images, chunk: int = 1024) -> Check:
     zeros = sum(int((images[i : i + chunk].pixels == 0).sum()) for i in range(0, len(images), chunk))
     share = zeros / (len(images) * math.prod(images.shape))
     if not zeros:
-        return Check("black", "ok", "No original value is exactly zero, so nothing but erased pixels looks erased.")
+        return Check("black", "ok", "No original value is exactly zero, so zeros are erased pixels.")
     amount = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
-    level: Level = "warning" if share > 0.01 else "note"
+    lowest = 0.0 if images.kind == "images" else 1 / len(images)  # a stated range makes the least of each column zero
+    level: Level = "warning" if share > max(0.01, lowest) else "note"
     return Check(
         "black", level,
-        f"Original images contain exact zeros ({amount} of their values), which look like erased ones: at these "
-        "values no method can tell what was erased.",
+        f"Original images contain exact zeros ({amount} of their values). Erased values are zero too, so no method can "
+        "tell the two apart.",
     )  # fmt: skip
 
 
@@ -171,17 +175,17 @@ def check_zero_rule(records: Sequence[Record], rules: Collection[str], beside: S
     exact = [accuracy == 1.0 for record in rule for accuracy in record.mask_accuracy or []]
     if not exact:
         return None
-    share, rates = sum(exact) / len(exact), f"recovers {_accurate(rule):.0%} accurately"
+    share, rates = sum(exact) / len(exact), f"It recovers {_accurate(rule):.0%} accurately"
     for name in beside:
         if attacked := _on_train(records, [name]):
             rates += f", {name} {_accurate(attacked):.0%}"
     sentence = (
         f'The simple rule "zero pixels were erased" finds the exact mask in {share:.0%} of the tries on training '
-        f"images and {rates}"
+        f"images. {rates}"
     )
     if share > 0.5:
-        return Check("zero-rule", "note", f"{sentence}: estimating the mask is easy here.")
-    return Check("zero-rule", "ok", f"{sentence}: the mask has to be estimated.")
+        return Check("zero-rule", "note", f"{sentence}. Estimating the mask is easy here.")
+    return Check("zero-rule", "ok", f"{sentence}. The mask has to be estimated.")
 
 
 def check_stops(records: Sequence[Record], stop_at_limit: Collection[str] = ()) -> Check:
@@ -191,14 +195,14 @@ def check_stops(records: Sequence[Record], stop_at_limit: Collection[str] = ()) 
         total, missed = sum(stops.values()), {stop: stops[stop] for stop in _STOPS if stops[stop]}
         if not missed:
             continue
-        counts = ", ".join(f"{count} {_STOPS[stop]}" for stop, count in missed.items())
-        sentences.append(f"of {total} by {method}, {counts}")
+        counts = ", ".join(f"{count} of {total} {_STOPS[stop]}" for stop, count in missed.items())
+        sentences.append(f"{method}, {counts}")
         many = sum(missed.values()) > 0.2 * total and method not in stop_at_limit
         worrying |= many or missed.get("diverged", 0) > 0.05 * total
     if not sentences:
         return Check("stops", "ok", "Every recovery settled.")
     level: Level = "warning" if worrying else "note"
-    return Check("stops", level, f"Not every recovery settled: {'; '.join(sentences)}.")
+    return Check("stops", level, f"Some recoveries did not settle: {'; '.join(sentences)}.")
 
 
 def check_rounding(records: Sequence[Record], measured: float | None) -> Check:
@@ -216,23 +220,23 @@ def check_rounding(records: Sequence[Record], measured: float | None) -> Check:
         return Check("float32", "ok", f"Float32 rounding (MSE {rounding:.0e}) is far below the accurate threshold.")
     return Check(
         "float32", "note",
-        f"{share:.0%} of the errors are below {rounding:.0e}, where float32 rounding decides: rates at thresholds "
-        "that small mean nothing.",
+        f"{share:.0%} of the errors are below {rounding:.0e}, where float32 rounding decides: rates at such small "
+        "thresholds mean nothing.",
     )  # fmt: skip
 
 
 def check_stability(stability: Stability) -> Check:
     """Check that single answers stay where they are if the arithmetic changes."""
     name, changes = "stability", " and in ".join(stability.changes)
-    sample = f"{stability.images} answers of {stability.method} under {stability.mask}, run again in {changes}"
+    sample = f"{stability.images} recoveries of {stability.method} under {stability.mask} were repeated in {changes}."
     if not stability.moved and not stability.flipped:
-        return Check(name, "ok", f"Answers are stable: of {sample}, none moves by more than {stability.threshold:.0e}.")
+        return Check(name, "ok", f"Answers are stable. {sample} None moved by more than {stability.threshold:.0e}.")
     level: Level = "warning" if stability.flipped else "note"
     return Check(
         name, level,
-        f"Single answers are not stable: of {sample}, {stability.moved} ({stability.share_moved:.0%}) move "
-        f"by more than {stability.threshold:.0e} (MSE), by up to {stability.largest:.1e}, and {stability.flipped} "
-        "change whether their image is recovered.",
+        f"Answers depend on rounding. {sample} {stability.moved} of them ({stability.share_moved:.0%}) moved by more "
+        f"than {stability.threshold:.0e} (MSE), by up to {stability.largest:.1e}. The outcome "
+        f"changed for {stability.flipped}.",
     )  # fmt: skip
 
 
@@ -242,12 +246,12 @@ def check_prior(prior: Mapping[str, Any]) -> Check:
     if known == "unknown":
         return Check(
             "prior", "note",
-            f"The training images of the diffusion prior {prior['name']} are unknown; if it saw the audited images, "
+            f"The training images of the diffusion prior {prior['name']} are unknown. If it saw the audited images, "
             f"{names} may recover them from its own memory.",
         )  # fmt: skip
     sentence = f"The diffusion prior was trained on {prior['trained_on']}, and has seen " + ", ".join(
-        f"{overlap['exact']} of the {overlap['total']} {set_name} images exactly and {overlap['near']} in a nearly "
-        "equal copy"
+        f"{overlap['exact']} of the {overlap['total']} {SET_LABELS[set_name]} images exactly and {overlap['near']} in "
+        "a nearly equal copy"
         for set_name, overlap in known.items()
     )
     if any(overlap["exact"] or overlap["near"] for overlap in known.values()):
@@ -267,14 +271,13 @@ def check_prior_strength(records: Sequence[Record], methods: Sequence[str], besi
     ahead = np.concatenate([r.score.psnr - simple[r.cell["set"], r.cell["mask"]] for r in own])
     lead = float(np.median(ahead))
     sentence = (
-        f"The diffusion prior is ahead of simple inpainting ({', '.join(beside)}) in {int((ahead > 0).sum())} of "
-        f"{len(ahead)} tries, by {lead:.1f} dB in the median"
+        f"The diffusion prior restores more than simple inpainting ({', '.join(beside)}) in {int((ahead > 0).sum())} "
+        f"of {len(ahead)} tries. In the median its images are {abs(lead):.1f} dB {'worse' if lead < 0 else 'better'}."
     )
     if lead < 0:
-        return Check(
-            "prior-strength", "warning", f"{sentence}: it is weak here, and what it does not restore means little."
-        )
-    return Check("prior-strength", "ok", f"{sentence}.")
+        weak = "The prior is weak here: that it does not restore an image means little."
+        return Check("prior-strength", "warning", f"{sentence} {weak}")
+    return Check("prior-strength", "ok", sentence)
 
 
 def check_attractors(rows: Sequence[Mapping[str, Any]]) -> Check:

@@ -11,7 +11,7 @@ import numpy as np
 
 from recollect.degradation import Degradation, Erasure, Filled, degradation, fill_erased
 from recollect.errors import InputError
-from recollect.images import Images
+from recollect.images import Images, check_alike
 from recollect.sources import control_of, load
 
 
@@ -40,12 +40,12 @@ def load_sets(train: Any, control: Any) -> dict[str, Images]:
     """Load training and, where given or named by `train` too, control images; both must have the same size."""
     if control is None and isinstance(train, (str, Path)):
         control = control_of(train)
+    elif isinstance(control, (str, Path)):
+        control = control_of(control) or control  # of a record its control part, not the train part
     sets = {"train": _images(train, "train")}
     if control is not None:
         sets["control"] = _images(control, "control")
-    if len({images.shape for images in sets.values()}) > 1:
-        sizes = " and ".join("x".join(map(str, images.shape)) for images in sets.values())
-        raise InputError(f"Train and control images differ in size ({sizes}); control images must be alike.")
+        check_alike(sets["train"], sets["control"])
     return sets
 
 

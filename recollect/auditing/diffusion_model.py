@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from recollect.auditing.given_settings import ANNEALED
 from recollect.auditing.method_setup import has_setting
 from recollect.auditing.noise_levels import LEVELS, memory_by_noise_level
 from recollect.auditing.progress import AuditProgress
-from recollect.auditing.request import ANNEALED
 from recollect.auditing.store import Store
 from recollect.diffusion import AnnealedDenoiser, Denoiser, DenoiserAt
 from recollect.errors import InputError
@@ -27,7 +27,9 @@ def as_autoencoder(model: Any, noise_level: float | str | None) -> Any:
     if isinstance(model, Denoiser):
         return model.at(_given(noise_level) or _within(model, FIRST_LEVEL), annealed=noise_level == ANNEALED)
     if noise_level is not None:
-        raise InputError("noise_level is for diffusion models that are opened from a folder; leave it out.")
+        raise InputError(
+            "noise_level is for diffusion models: a folder, a pipeline, or Denoiser.of(f, shape). Leave it out."
+        )
     return model
 
 

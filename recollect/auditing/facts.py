@@ -26,7 +26,7 @@ def audit_facts(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
     """Describe an audit before its cells are measured."""
     sets = inputs.scored
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    products = arithmetic_of(inputs.model, sets["train"][:ARITHMETIC_IMAGES].pixels)
+    arithmetic = arithmetic_of(inputs.model, sets["train"][:ARITHMETIC_IMAGES].pixels)
     return {
         "model": _model(request, inputs) | {"weights_given": weights_given(request)},
         "plan": request.plan.facts(request.gate) if request.plan else None,
@@ -36,7 +36,7 @@ def audit_facts(request: AuditRequest, inputs: Inputs) -> dict[str, Any]:
         "control": None,
         **{name: _set_facts(name, images, inputs) for name, images in sets.items()},
         "prior": prior_facts(inputs.methods, sets),
-        "provenance": provenance(device_of(inputs.model), started=started, products=products),
+        "provenance": provenance(device_of(inputs.model), started=started, products=arithmetic),
     }
 
 

@@ -33,8 +33,8 @@ def _extracted(request: AuditRequest, inputs: Inputs, progress: AuditProgress) -
     model = inputs.model
     if isinstance(model, DenoiserAt):
         model = model.denoiser  # sampling takes all noise levels
-    found = extract(
+    extraction = extract(
         model, inputs.sets["train"], control=inputs.sets.get("control"), samples=request.samples, seed=request.seed,
         chunk=request.chunk, progress=partial(progress, "generating images"),
     )  # fmt: skip
-    return {name: value for name, value in found.to_dict().items() if name not in LEFT_OUT}
+    return {name: value for name, value in extraction.to_dict().items() if name not in LEFT_OUT}

@@ -8,9 +8,9 @@ from typing import Any
 
 from recollect.auditing.statistics import Returned, Statistics, rate_facts
 from recollect.auditing.thresholds import EXACT, Threshold
-from recollect.counting import counted
+from recollect.counting import counted, of_kind
 from recollect.records import ANY_MASK
-from recollect.scoring import ACCURATE, APPROXIMATE, Rate, Score, rounded_percent
+from recollect.scoring import ACCURATE, APPROXIMATE, Rate, Score, percent_range
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Finding:
     best_train: Rate
     exactly: Mapping[str, Rate]  # by set: the images that any attack recovers almost exactly
     returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
+    kind: str = "images"  # what is called images here: these, signals or rows
 
     def facts(self) -> dict[str, Any]:
         """Give plain values for audit.json."""
@@ -42,6 +43,10 @@ class Finding:
     @property
     def beside(self) -> str:
         """Say what is counted, and which attacks are the strongest."""
+        return of_kind(self._counted, self.kind)
+
+    @property
+    def _counted(self) -> str:
         exactly = "" if self.threshold == EXACT else f" {self._exactly}"
         under = f"under any of {self.masks} masks" if self.masks > 1 else "under one mask"
         if len(self.methods) == 1:
@@ -53,18 +58,18 @@ class Finding:
 
     @property
     def _exactly(self) -> str:
-        unseen = f", and {_of(self.exactly['control'])} unseen images" if "control" in self.exactly else ""
-        return f"Almost exactly ({EXACT}): {_of(self.exactly['train'])}{unseen}."
+        unseen = f", and {self.exactly['control'].of_total} unseen images" if "control" in self.exactly else ""
+        return f"Almost exactly ({EXACT}): {self.exactly['train'].of_total}{unseen}."
 
     @property
     def _strongest(self) -> str:
         if len(self.best) == 1:
-            return f"The best single attack is {self.best[0]}: {_of(self.best_train)}."
-        return f"Alone, {', '.join(self.best[:-1])} and {self.best[-1]} each recover {_of(self.best_train)}."
+            return f"The best single attack is {self.best[0]}: {self.best_train.of_total}."
+        return f"Each of {', '.join(self.best[:-1])} and {self.best[-1]} recovers {self.best_train.of_total}."
 
 
-def find(statistics: Statistics, threshold: Threshold) -> Finding:
-    """Count what any attack recovers of both sets, in exactly the same way."""
+def find(statistics: Statistics, threshold: Threshold, kind: str = "images") -> Finding:
+    """Count what any attack recovers of both sets, by the same rule."""
     rates = {name: statistics.any_attack(name).rate(threshold.mse) for name in statistics.sets}
     methods = statistics.counted or [statistics.main_method]
     alone = {name: statistics.rate("train", ANY_MASK, name, threshold.mse) for name in methods}
@@ -76,6 +81,7 @@ def find(statistics: Statistics, threshold: Threshold) -> Finding:
         best_train=best,
         exactly={name: statistics.any_attack(name).rate(EXACT.mse) for name in statistics.sets},
         returned={name: statistics.returned(name, threshold.mse) for name in statistics.sets},
+        kind=kind,
     )  # fmt: skip
 
 
@@ -87,7 +93,9 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "", ki
     """
     by_eye = " approximately" if finding.train.count else ", even approximately"
     roughly = "" if finding.threshold == EXACT else by_eye
-    what = f"{_of(finding.train)} training {kind}{roughly} (95% interval {percent_range(finding.train)})"
+    one = f"training {kind.removesuffix('s')}"
+    of_all = f"{finding.train.count} of {counted(finding.train.total, one)}"
+    what = f"{of_all}{roughly} (95% interval {percent_range(*finding.train.interval)})"
     who = subject[:1].upper() + subject[1:]
     recovered = f"This model reproduces {what}."
     if not sees_model:
@@ -117,15 +125,14 @@ def attribution(
     if not prior or statistics.main_method in without_model:
         return None
     if noise_std:
-        return "No attribution: with noise, what a generic prior restores keeps the noise of the kept pixels."
+        return "No attribution: generic restorations keep the noise of the kept pixels."
     own = statistics.any_attack("train").mse
     generic = Score.best_of([statistics.score("train", ANY_MASK, name) for name in without_model])
     restored = generic.mse < APPROXIMATE
     exactly, roughly = (int(((own < threshold) & ~restored).sum()) for threshold in (ACCURATE, APPROXIMATE))
     return (
-        f"Attribution: of {len(own)} training images, attacks recover {exactly} almost exactly and {roughly} "
-        f"approximately that nothing restores approximately without this model. {_without_model(prior)} "
-        f"{int(restored.sum())} approximately."
+        f"Attribution: attacks recover {roughly} of {len(own)} training images, {exactly} of them almost exactly, that "
+        f"no generic method restores. {_without_model(prior)} {int(restored.sum())} approximately."
     )
 
 
@@ -142,8 +149,8 @@ def membership_sentence(statistics: Statistics) -> str | None:
     if attack is None:
         return None
     sentence = (
-        f"Telling training from unseen images by the error ({statistics.main_method}): AUC {attack.auc:.3f} (95% "
-        f"interval {attack.auc_low:.3f} to {attack.auc_high:.3f}; 0.5 is guessing)"
+        f"Membership, by the error of {statistics.main_method}: AUC {attack.auc:.3f} (95% interval "
+        f"{attack.auc_low:.3f} to {attack.auc_high:.3f}; 0.5 is guessing)"
     )
     if attack.tpr_at_1_fpr is not None:
         sentence += f", and {attack.tpr_at_1_fpr:.0%} of the training images are found at 1% false positives"
@@ -154,13 +161,3 @@ def membership_sentence(statistics: Statistics) -> str | None:
             f"{calibrated.auc_high:.3f})"
         )
     return f"{sentence}."
-
-
-def _of(rate: Rate) -> str:
-    return f"{rate.count} of {rate.total}"
-
-
-def percent_range(rate: Rate) -> str:
-    """Write the 95% interval of a rate."""
-    low, high = rate.interval
-    return f"{rounded_percent(low)}-{rounded_percent(high)}%"

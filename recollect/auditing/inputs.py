@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from recollect.auditing import tuning
 from recollect.auditing.damaged_sets import DamagedSet, damage, leave_out, load_sets
 from recollect.auditing.diffusion_model import as_autoencoder, at_noise_level, bounded
 from recollect.auditing.generic_baseline import check_one_prior, prior_for
-from recollect.auditing.method_setup import are_built, build, names_with, unbuilt, with_companions
+from recollect.auditing.method_setup import TUNED, are_built, build, names_with, unbuilt, with_companions
 from recollect.auditing.model_identity import ModelIdentity, identify, weights_hash
 from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
@@ -20,7 +20,7 @@ from recollect.auditing.store import Store
 from recollect.canaries import CanarySet, open_canaries
 from recollect.degradation import Degradation, Erasure
 from recollect.devices.precision import device_of
-from recollect.diffusion import DenoiserAt
+from recollect.diffusion import DenoiserAt, is_pipeline
 from recollect.duplicates import Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
@@ -106,7 +106,8 @@ def choose_settings(request: AuditRequest, inputs: Inputs, store: Store, progres
 
 
 def _open(request: AuditRequest) -> Any:
-    if callable(request.model) and not isinstance(request.model, type) and not request.model_options:
+    is_model = callable(request.model) and not isinstance(request.model, type) and not is_pipeline(request.model)
+    if is_model and not request.model_options:
         return request.model
     return open_model(request.model, **request.model_options)
 
@@ -133,11 +134,18 @@ def _check_damage(methods: Mapping[str, Any], damaged_sets: Sequence[DamagedSet]
             raise InputError(f"{name} restores erased pixels and cannot undo {other}; leave one of the two out.")
 
 
+def ignored_settings(request: AuditRequest, methods: Mapping[str, Any]) -> Iterator[str]:
+    """Name the settings that were given and that none of these methods takes."""
+    for name in TUNED:
+        if getattr(request, name) is not None and not any(unbuilt(m) and m.takes(name) for m in methods.values()):
+            yield f"The {name} is ignored: none of the methods ({', '.join(methods)}) takes it."
+
+
 def _check_methods(methods: Mapping[str, Any], model: Any, images: Images) -> None:
     check_one_prior(methods)
-    if not isinstance(model, DenoiserAt):
+    if not isinstance(model, DenoiserAt) or model.denoiser.latent:
         for name in names_with(methods, "only_diffusion"):
-            raise InputError(f"{name} is for diffusion models, and this model is none; leave {name} out.")
+            raise InputError(f"{name} is for diffusion models of pixels, and this model is none; leave {name} out.")
     for method in methods.values():
         if not unbuilt(method) and isinstance(method, Method):
             method.check_kind(images.shape)
@@ -146,7 +154,7 @@ def _check_methods(methods: Mapping[str, Any], model: Any, images: Images) -> No
 
 
 def find_copies(sets: Mapping[str, Images], device: torch.device | str = "cpu") -> Duplicates:
-    """Look for images that occur twice; a control set that holds only copies of training images is refused."""
+    """Find images that occur twice; a control set that holds only copies of training images is refused."""
     duplicates = find_duplicates(sets["train"], sets.get("control"), device=device)
     if "control" in sets and len(duplicates.across) == len(sets["control"]):
         raise InputError(_only_copies(sets["control"], duplicates))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from recollect.auditing import checks
@@ -18,6 +18,7 @@ from recollect.auditing.stability import Stability
 from recollect.auditing.statistics import Statistics
 from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold, supported_by
 from recollect.auditing.verdict import Gate, Verdict, decide_for
+from recollect.counting import of_kind
 from recollect.records import ANY_MASK, Record
 
 
@@ -43,7 +44,8 @@ def judge(
     """Draw conclusions from records; nothing is measured here."""
     threshold = headline_threshold(inputs, records, facts["model"]["train_loss"])
     statistics, settings = statistics_of(inputs.methods, records, threshold), facts["settings"]
-    finding = find(statistics, threshold)
+    kind = inputs.sets["train"].kind
+    finding = find(statistics, threshold, kind)
     rows, stability = _attractors(inputs, records, attraction), Stability.of(facts["stability"], threshold.mse)
     findings = [*_model_checks(facts["model"], inputs), *_image_checks(inputs), *_record_checks(inputs, facts, records)]
     findings.append(checks.check_stability(stability))
@@ -56,12 +58,12 @@ def judge(
     return Judgement(
         main_method=statistics.main_method,
         counted=statistics.counted,
-        headline=_headline(finding, inputs.methods[statistics.main_method], inputs.sets["train"].kind),
+        headline=_headline(finding, inputs.methods[statistics.main_method], kind),
         finding=finding,
         canaries=_canaries(inputs, statistics, threshold),
         verdict=_verdict(gate, inputs, facts, statistics) if gate else None,
         attribution=attribution(statistics, facts["prior"], settings["without_model"], settings["noise_std"]),
-        checks=findings,
+        checks=[replace(check, sentence=of_kind(check.sentence, kind)) for check in findings],
         attractors=rows,
     )
 
@@ -112,7 +114,8 @@ def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: S
         stability=Stability.of(facts["stability"], gate.threshold.mse),
     )  # fmt: skip
     doubts = list(find_doubts(evidence, gate.threshold))
-    return decide_for(gate, statistics, len(facts["train"]["repeated"]), doubts)
+    verdict = decide_for(gate, statistics, len(facts["train"]["repeated"]), doubts)
+    return replace(verdict, reason=of_kind(verdict.reason, inputs.sets["train"].kind))
 
 
 def _attacked(inputs: Inputs, records: list[Record]) -> list[Record]:
@@ -123,6 +126,8 @@ def _attacked(inputs: Inputs, records: list[Record]) -> list[Record]:
 
 def _model_checks(model: Mapping[str, Any], inputs: Inputs) -> Iterator[Check]:
     yield checks.check_determinism(inputs.probe.deterministic)
+    if form := checks.check_form(model.get("audited_as")):
+        yield form
     if batch := checks.check_batch(inputs.probe.batch_influence):
         yield batch
     if values := checks.check_range(inputs.probe.range_doubt):
@@ -147,7 +152,9 @@ def _image_checks(inputs: Inputs) -> Iterator[Check]:
 def _record_checks(inputs: Inputs, facts: Mapping[str, Any], records: list[Record]) -> Iterator[Check]:
     methods = inputs.methods
     rules = names_with(methods, "needs_black_fill")
-    beside = [n for rule in rules for n in names_with(methods, "companion", class_value(methods[rule], "name"))]
+    beside = []
+    for rule in rules:
+        beside += names_with(methods, "companion", class_value(methods[rule], "name"))
     under_black = [record for record in records if record.cell["mask"] in inputs.black_masks]
     if guess := checks.check_zero_rule(under_black, rules, beside):
         yield guess

@@ -24,7 +24,7 @@ from recollect.distributed.jobs import Log
 from recollect.images import Images
 from recollect.pieces import pieces
 from recollect.records import PER_IMAGE, SET_LABELS, Record, cell_key
-from recollect.recovery import Progress, Recovery, Stop
+from recollect.recovery import Progress, Recovery, Stop, progress_of_part
 from recollect.scoring import APPROXIMATE, mask_agreement, mse
 
 _STOP_NAMES = {int(stop): stop.name.lower() for stop in Stop}  # one text for all images that ended so
@@ -91,7 +91,7 @@ class Trial:
         """Measure the cell piece by piece; only numbers of each image and a few pictures are kept."""
         parts, total = [], len(self.images)
         for rows in pieces(total, self.images.shape):
-            parts.append(self.part(rows)._measured_at_once(f, _from(progress, rows.start, total)))
+            parts.append(self.part(rows)._measured_at_once(f, progress_of_part(progress, rows.start, total)))
         return join(parts)
 
     def part(self, rows: slice) -> Trial:
@@ -138,8 +138,11 @@ def join(parts: Sequence[Measured]) -> Measured:
     """Join parts of a cell; its seconds are those of all parts together."""
     records = [part.record for part in parts]
     first = records[0]
-    columns = [name for name in PER_IMAGE if getattr(first, name) is not None]
-    rows: dict[str, Any] = {name: list(chain.from_iterable(getattr(r, name) for r in records)) for name in columns}
+    rows: dict[str, Any] = {}
+    for name in PER_IMAGE:
+        columns = [getattr(record, name) for record in records]
+        if columns[0] is not None:
+            rows[name] = list(chain.from_iterable(columns))
     seconds = round(sum(record.seconds for record in records), 3)
     return Measured(replace(first, seconds=seconds, **rows), _join_pictures(parts))
 
@@ -148,13 +151,6 @@ def _join_pictures(parts: Sequence[Measured]) -> dict[str, np.ndarray]:
     pictured = [part.pictures for part in parts if part.pictures]
     names = pictured[0] if pictured else []
     return {name: np.concatenate([pictures[name] for pictures in pictured]) for name in names}
-
-
-def _from(progress: Progress | None, start: int, total: int) -> Progress | None:
-    """Report the progress of a part, whose first image has this number, as that of the whole."""
-    if progress is None:
-        return None
-    return lambda done, _count: progress(start + done, total)
 
 
 def measure_cells(

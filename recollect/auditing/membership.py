@@ -72,9 +72,16 @@ def _variance(auc: float, train: int, control: int) -> float:
 
 def _thinned(fpr: np.ndarray, tpr: np.ndarray, most: int = 200) -> list[list[float]]:
     """Keep the curve's corners, few enough to draw."""
-    corner = np.ones(len(fpr), bool)
-    same_before = (fpr[1:-1] == fpr[:-2]) & (fpr[1:-1] == fpr[2:])
-    corner[1:-1] = ~(same_before | (tpr[1:-1] == tpr[:-2]) & (tpr[1:-1] == tpr[2:]))
-    points = np.stack([fpr, tpr], 1)[corner]
-    step = max(1, -(-len(points) // most))
-    return [[round(float(a), 6), round(float(b), 6)] for a, b in [*points[:-1:step], points[-1]]]
+    points = np.stack([fpr, tpr], 1)
+    corner = np.ones(len(points), bool)
+    corner[1:-1] = ~(_on_a_line(fpr) | _on_a_line(tpr))
+    points = points[corner]
+    step = math.ceil(len(points) / most)
+    kept = np.concatenate([points[:-1:step], points[-1:]]).tolist()
+    return [[round(false_positives, 6), round(true_positives, 6)] for false_positives, true_positives in kept]
+
+
+def _on_a_line(rates: np.ndarray) -> np.ndarray:
+    """Mark the inner points of a curve that have the rate of both neighbours."""
+    inner = rates[1:-1]
+    return (inner == rates[:-2]) & (inner == rates[2:])

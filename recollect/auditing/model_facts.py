@@ -31,6 +31,8 @@ def describe_model(f: Any, images: Images, deterministic: bool, chunk: int | Non
         facts["parameters"] = sum(p.numel() for p in network.parameters())
     if isinstance(f, Adapted):
         facts["adapted"] = plain(f.how)
+    if (audited_as := getattr(inner, "audited_as", None)) is not None:
+        facts["audited_as"] = audited_as
     if isinstance(inner, Network):
         facts["network"] = {"kind": inner.name, "summary": inner.summary, **plain(inner.settings)}
     facts["train_loss"] = train_loss(f, images, chunk)
@@ -89,7 +91,7 @@ def rounding(f: Any, images: Images) -> float | None:
 
 @torch.no_grad()
 def as_float64(f: Any, x: Tensor) -> Any:
-    """Copy a model in float64; None if it cannot run on these images, for it may be fixed to float32 in any way."""
+    """Copy a model in float64; None if it cannot run on these images, for its code may fix float32."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # torch's own, of its way to copy an exported program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.devices.precision import apply_checked, device_of, evaluation_mode
-from recollect.image_values import place_dimensions
+from recollect.image_values import position_dimensions
 from recollect.images import Images
 from recollect.models import Adapted
 from recollect.networks import Network
@@ -53,9 +53,10 @@ class ModelIdentity:
     @classmethod
     def read(cls, recorded: Mapping[str, Any]) -> ModelIdentity:
         """Read an identity from JSON."""
-        rows = recorded["outputs"]
-        outputs = None if rows is None else tuple(tuple(map(float, row)) for row in rows)
-        return cls(recorded["weights"], recorded["source"], outputs)
+        identity = cls(recorded["weights"], recorded["source"])
+        if recorded["outputs"] is None:
+            return identity
+        return replace(identity, outputs=tuple(tuple(map(float, row)) for row in recorded["outputs"]))
 
 
 def identify(f: Any, images: Images, *, deterministic: bool, source: str | None) -> ModelIdentity:
@@ -93,7 +94,7 @@ def output_sums(f: Any, images: Images) -> tuple[tuple[float, ...], ...]:
 def probe_images(images: Images) -> Tensor:
     """Make the images that a model is tried on: every perfect fit returns its training images, so damage them too."""
     few = images[:IMAGES].pixels
-    damaged = few.flip(place_dimensions(few)[0]).where(few > few.mean(), 0.0)
+    damaged = few.flip(position_dimensions(few)[0]).where(few > few.mean(), 0.0)
     noise = torch.rand(IMAGES, *images.shape, generator=_generator())
     return torch.cat([few, few * 0.5, damaged, noise])
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from recollect.auditing.verdict import Gate
 from recollect.errors import InputError
+from recollect.sources import runs_code
 
+SETS = ("train", "control")
 ENDPOINT = ("fail_above", "threshold")  # a plan names what decides
 
 
@@ -42,7 +44,7 @@ def read_plan(path: str | Path, known: Collection[str]) -> Plan:
         written = tomllib.loads(content.decode())
     except FileNotFoundError:
         raise InputError(f"There is no plan {path}; recollect plan writes one.") from None
-    except (OSError, ValueError) as error:  # TOML that cannot be decoded or parsed is a ValueError
+    except (OSError, ValueError, RecursionError) as error:  # TOML that cannot be decoded or parsed is a ValueError
         raise InputError(f"The plan {path} cannot be read as TOML: {error}.") from None
     settings = {name.replace("-", "_"): value for name, value in written.items()}
     unknown = [name for name in settings if name not in known]
@@ -53,4 +55,14 @@ def read_plan(path: str | Path, known: Collection[str]) -> Plan:
             f"The plan {path} does not set {missing[0].replace('_', '-')}: a plan names its primary endpoint before "
             'any result, with fail-above (such as "1%") and threshold (such as "approximate").'
         )
+    _check_no_code(path, settings)
     return Plan(str(path), hashlib.sha256(content).hexdigest(), settings)
+
+
+def _check_no_code(path: str | Path, settings: Mapping[str, Any]) -> None:
+    """Refuse images that code of the user's gives: no file may name code for a source."""
+    for name in SETS:
+        if runs_code(str(settings.get(name, ""))):
+            raise InputError(
+                f"The plan {path} names code for {name}, which no file may do: give --{name} on the command line."
+            )

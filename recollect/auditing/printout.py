@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.auditing.checks import Check
-from recollect.auditing.headline import percent_range
 from recollect.auditing.statistics import OVERALL, cost_rows
 from recollect.auditing.thresholds import NAMED, Threshold
 from recollect.counting import counted
 from recollect.records import ANY_MASK, SET_LABELS
-from recollect.scoring import Excess, Rate
+from recollect.scoring import Excess, Rate, percent_range, rounded_percent
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -81,9 +80,12 @@ def _details(audit: Audit) -> Iterator[RenderableType]:
         yield f"{audit.attribution}\n"
     if audit.membership_sentence:
         yield f"{audit.membership_sentence}\n"
-    if tuned := audit.facts["settings"].get("tuning_images_left_out"):
+    settings = audit.facts["settings"]
+    if tuned := settings.get("tuning_images_left_out"):
         searched = counted(len(tuned), "other training image")
-        yield f"Gamma and start were searched on {searched}, left out of every rate.\n"
+        levels = {row.get("noise_level") for row in settings.get("tried", [])}
+        chosen = "Noise level, gamma and start" if len(levels) > 1 else "Gamma and start"
+        yield f"{chosen} were searched on {searched}, left out of every rate.\n"
 
 
 def _all_checks(checks: Sequence[Check]) -> Iterator[RenderableType]:
@@ -109,15 +111,15 @@ def _short_checks(checks: Sequence[Check]) -> Iterator[RenderableType]:
     if warnings:
         yield lines
     rest = _left_out(len(warnings[SHORT_CHECKS:]), sum(check.level == "note" for check in checks))
-    if rest:
-        yield Text(f"{rest} on these numbers: see --verbose or the report.", style="dim")
     if warnings or rest:
+        yield Text(f"{rest or 'The warnings in full'}: see --verbose or the report.", style="dim")
         yield ""
 
 
 def _left_out(warnings: int, notes: int) -> str:
     counts = {"more warning": warnings, "note": notes}
-    return " and ".join(counted(count, what) for what, count in counts.items() if count)
+    listed = " and ".join(counted(count, what) for what, count in counts.items() if count)
+    return f"{listed} on these numbers" if listed else ""
 
 
 def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
@@ -138,13 +140,13 @@ def _methods(audit: Audit, most: int) -> Iterator[RenderableType]:
 
 
 def _generated(audit: Audit) -> Iterator[RenderableType]:
-    """Set the images that came out of samples beside, with what they cost."""
-    found = audit.facts.get("generated")
-    if not found:
+    """Say how many training images were found among samples, with the cost."""
+    generated = audit.facts.get("generated")
+    if not generated:
         return
     yield (
-        f"Generate and filter: {found['distinct']['approximate']} of {found['training_images']} training images came "
-        f"out of {found['samples']} samples, at {_evaluations(found)}."
+        f"Generate and filter: {generated['distinct']['approximate']} of {generated['training_images']} training "
+        f"images were found among {generated['samples']:,} samples, at {_evaluations(generated)}."
     )
     for cost in cost_rows(audit):
         if cost["method"] == audit.main_method:
@@ -187,12 +189,12 @@ def _table(first: str, sets: Sequence[str], more: Sequence[str] = (), kind: str 
 
 
 def _counted(rate: Rate) -> str:
-    return f"{rate.count} of {rate.total} ({percent_range(rate)})"
+    return f"{rate.of_total} ({percent_range(*rate.interval)})"
 
 
 def _percent(rate: Rate) -> str:
     low, high = rate.interval
-    return f"{100 * rate.value:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
+    return f"{rounded_percent(rate.value)} [{rounded_percent(low)}, {rounded_percent(high)}]"
 
 
 def _signed(above: Excess) -> str:

@@ -2,51 +2,62 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from recollect import degradation
+from recollect.auditing.given_settings import START_NAMES, check_given, read_fills, read_gate, split_names
 from recollect.auditing.method_setup import unbuilt
 from recollect.auditing.plan import Plan
-from recollect.auditing.thresholds import APPROXIMATELY, read_threshold
+from recollect.auditing.thresholds import APPROXIMATELY
 from recollect.auditing.verdict import Gate
-from recollect.degradation import FILLS, PAPER_MASKS, Start, all_erased, half_kept
-from recollect.errors import InputError, check_seed, is_number, is_whole
+from recollect.errors import InputError
+from recollect.files.names import printable
+from recollect.mask_names import PAPER_MASK_NAMES
 from recollect.methods import METHODS
-from recollect.names import printable
 
-STARTS: Mapping[str, Start] = {start.__name__: start for start in (half_kept, all_erased)}
-AUTO = "auto"  # search for the setting
-ANNEALED = "annealed"  # in place of a diffusion model's noise level: it falls along the steps of ADMM
+STARTS: Mapping[str, degradation.Start] = {name: getattr(degradation, name) for name in START_NAMES}
 
 
 @dataclass(frozen=True, eq=False)
 class AuditRequest:
     """Everything that an audit is asked to do.
 
-    model: a callable from images to images of the same shape, or a file or name that `open_model` opens.
-    train, control: training images and unseen images. Arrays, tensors, datasets, `Images`, a path or a source.
-    canaries: in place of both: a folder that `recollect canaries make` wrote, or a `CanarySet`.
-    masks: "all", names, files, arrays or degradations; a dict names them.
-    fill: what erased pixels hold: zero, constant, noise, images, or several of these.
-    methods: names or method objects; a dict names them. None takes the methods that say they run by default.
-    gamma, start: a value, "auto" to search, or None: the paper's for its own networks, a search for other models.
-    noise_std: standard deviation of the noise that is added to damaged images.
-    attractors: how many training images are examined for being attractors.
-    samples: how many images the model also generates, to count the training images among them.
-    noise_level: of a diffusion model that is audited: a value, "annealed", or "auto" or None to search.
-    prior: diffusion model for methods that need one: a folder or a hub name. None takes the bundled one.
-    out: folder for results. Finished cells are written there at once, and the same request resumes there.
-    pictures: False keeps every image out of the results: for those who must not store training data.
-    chunk: images per batch; None chooses by memory.
-    model_options: options of `open_model`, for a model that is given by file or name.
-    fail_above: the largest share of training images that may be recovered; None gives no verdict.
-    threshold: when an image counts as recovered for the verdict: "exact", "approximate" or a mean square error.
-    plan: the plan that the settings were taken from, for the record.
-    max_seconds: end after this time with `OutOfTime`; finished cells are kept in `out`. None sets no limit.
+    Args:
+        model: A callable from images to images of the same shape, or a file or name that `open_model` opens.
+        train: Training images: arrays, tensors, datasets, `Images`, a path or a source.
+        control: Unseen images, in the same forms.
+        canaries: In place of both: a folder that `recollect canaries make` wrote, or a `CanarySet`.
+        masks: "all", names, files, arrays or degradations; a dict names them.
+        fill: What erased pixels hold: zero, constant, noise, images, or several of these.
+        methods: Names or method objects; a dict names them. None takes the methods that run by default.
+        gamma: A value, "auto" to search, or None: the paper's for its own networks, a search for other models.
+        start: The first mask: "half_kept", "all_erased", "auto" or None, as for gamma.
+        noise_std: Standard deviation of the noise that is added to damaged images.
+        attractors: How many training images are examined for being attractors.
+        samples: How many images the model also generates, to count the training images among them.
+        noise_level: Of a diffusion model that is audited: a value, "annealed", or "auto" or None to search.
+        prior: Diffusion model for methods that need one: a folder or a hub name. None takes the bundled one.
+        out: Folder for results. Finished cells are written there at once, and the same request resumes there.
+        pictures: False writes no image to any file.
+        chunk: Images per batch; None chooses by memory.
+        seed: Seed of random masks, noise and first guesses.
+        title: Heading of the report. Defaults to the model's name.
+        command: The command line that asked for the audit, for the record.
+        model_options: Options of `open_model`, for a model that is given by file or name.
+        fail_above: The largest share of training images that may be recovered; None gives no verdict.
+        threshold: When an image counts as recovered for the verdict: "exact", "approximate" or a mean square error.
+        max_seconds: End after this time with `OutOfTime`; finished cells are kept in `out`. None sets no limit.
+        plan: The plan that the settings were taken from, for the record.
+
+    Examples:
+        >>> from recollect.auditing import AuditRequest
+        >>> request = AuditRequest(lambda x: x, "photos?count=4", masks="half,dust")
+        >>> list(request.named_masks)
+        ['half', 'dust']
     """
 
     model: Any
@@ -76,19 +87,10 @@ class AuditRequest:
     plan: Plan | None = None
 
     def __post_init__(self) -> None:
-        _check_images(self.train, self.control, self.canaries)
-        _check_numbers(self.noise_std, self.seed, attractors=self.attractors, samples=self.samples)
-        _check_positive("gamma", self.gamma, AUTO)
-        _check_positive("noise_level", self.noise_level, AUTO, ANNEALED)
+        check_given(vars(self))
         if not isinstance(self.pictures, bool):
             raise InputError(f"pictures is True or False, got {self.pictures!r}.")
-        if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
-            raise InputError(f"max_seconds is a number of seconds, more than 0; got {self.max_seconds!r}.")
-        if self.start not in (None, AUTO, *STARTS):
-            raise InputError(f"There is no start mask {self.start!r}; choose {', '.join(STARTS)} or {AUTO}.")
-        _ = self.named_masks, self.fills, self.gate  # reading them refuses what cannot be read
-        if self.canaries is not None and "images" in self.fills:
-            raise InputError("With canaries the fill is not images: pixels of other canaries would tell their coins.")
+        _ = self.named_masks  # refuses an empty list
         _check_prior(self.prior, self.named_methods)
 
     @cached_property
@@ -109,12 +111,7 @@ class AuditRequest:
     @cached_property
     def gate(self) -> Gate | None:
         """The limit that the audit is held to, if there is one."""
-        threshold = read_threshold(self.threshold)
-        if self.fail_above is None:
-            return None
-        if not is_number(self.fail_above) or not 0 <= self.fail_above < 1:
-            raise InputError(f"fail_above is a share of the training images, 0 to below 1; got {self.fail_above!r}.")
-        return Gate(float(self.fail_above), threshold)
+        return read_gate(self.fail_above, self.threshold)
 
     @property
     def paste(self) -> bool:
@@ -131,15 +128,6 @@ def read_masks(masks: Any) -> dict[str, Any]:
     if not named:
         raise InputError("At least one mask is needed, for example masks='all'.")
     return named
-
-
-def read_fills(fill: Any) -> list[str]:
-    """Read the names of fills, each once."""
-    kinds = list(dict.fromkeys(str(kind) for kind in split_names(fill)))
-    unknown = [kind for kind in kinds if kind not in FILLS]
-    if unknown or not kinds:
-        raise InputError(f"There is no fill {(unknown or [fill])[0]!r}; choose from {', '.join(FILLS)}.")
-    return kinds
 
 
 def read_methods(methods: Any) -> dict[str, Any]:
@@ -163,13 +151,6 @@ def default_methods() -> list[str]:
     return [name for name, method in METHODS.items() if method.by_default]
 
 
-def split_names(names: Any) -> list[Any]:
-    """Split names at commas; a sequence stays as it is."""
-    if isinstance(names, str):
-        return [part.strip() for part in names.split(",") if part.strip()]
-    return list(names) if isinstance(names, Iterable) else [names]
-
-
 def _mask_list(masks: Any) -> list[Any]:
     if isinstance(masks, str):
         masks = [part.strip() for part in masks.split(",")]
@@ -177,7 +158,7 @@ def _mask_list(masks: Any) -> list[Any]:
     listed: list[Any] = []
     for mask in given:
         if isinstance(mask, str) and mask == "all":
-            listed += PAPER_MASKS
+            listed += PAPER_MASK_NAMES
         else:
             listed.append(mask)
     return listed
@@ -212,29 +193,3 @@ def _check_prior(prior: Any, methods: Mapping[str, Any]) -> None:
         return
     users = " or ".join(name for name, method in METHODS.items() if method.takes("prior"))
     raise InputError(f"A prior is for the method {users}; add {users} to the methods.")
-
-
-def _check_images(train: Any, control: Any, canaries: Any) -> None:
-    if canaries is None and train is None:
-        raise InputError("An audit needs training images (train), or canaries that the model was trained with.")
-    if canaries is not None and not (train is None and control is None):
-        raise InputError("Canaries are training and control images in one: leave train and control out.")
-
-
-def _check_numbers(noise_std: float, seed: int, **counts: int) -> None:
-    if not is_number(noise_std) or not 0 <= noise_std < math.inf:
-        raise InputError(f"The noise's standard deviation must be zero or more, got {noise_std!r}.")
-    for name, count in counts.items():
-        if not is_whole(count):
-            raise InputError(f"{name} is a number of images, zero or more; got {count!r}.")
-    check_seed(seed)
-
-
-def _check_positive(name: str, value: float | str | None, *words: str) -> None:
-    """Refuse what is neither a positive number nor one of these words."""
-    if value is None or value in words:
-        return
-    if not is_number(value):
-        raise InputError(f"{name} is a number or {' or '.join(map(repr, words))}, not {value!r}.")
-    if not 0 < float(value) < math.inf:
-        raise InputError(f"{name} is a positive number, got {value}.")

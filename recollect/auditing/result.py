@@ -17,6 +17,7 @@ from recollect.auditing.statistics import TABLES, Statistics, image_columns, tab
 from recollect.auditing.store import Store, write_csv
 from recollect.auditing.thresholds import Threshold
 from recollect.auditing.verdict import Verdict
+from recollect.counting import of_kind
 from recollect.errors import InputError, is_whole
 from recollect.records import AUDIT_FORMAT, atomically, load_arrays, save_arrays, write_sealed
 
@@ -37,7 +38,23 @@ FLOATS = ("mse", "psnr", "nearest_mse", "mask_accuracy", "mask_iou")
 
 @dataclass(frozen=True, eq=False)
 class Audit(Statistics):
-    """The outcome of an audit; print it for the headline and the rates."""
+    """The outcome of an audit; print it for the headline and the rates.
+
+    Attributes:
+        headline: The sentence that opens the report.
+        verdict: Passed, failed or inconclusive; None where no limit was given.
+        checks: Tests of the audit itself, each with a level and a sentence.
+        facts: Model, images, settings and versions.
+
+    Examples:
+        >>> import recollect
+        >>> result = recollect.audit(
+        ...     lambda x: x * 0, train="photos?count=4&size=8", masks="half", methods="iterate", out="audit"
+        ... )
+        >>> from recollect.auditing import Audit
+        >>> Audit.load("audit").headline == result.headline
+        True
+    """
 
     headline: str
     finding: Finding
@@ -65,7 +82,14 @@ class Audit(Statistics):
 
     @classmethod
     def load(cls, folder: str | Path) -> Audit:
-        """Read a saved audit from its folder, which may be read-only. Numbers are computed from its records."""
+        """Read a saved audit from its folder, which may be read-only. Numbers are computed from its records.
+
+        Args:
+            folder: The folder of the audit.
+
+        Returns:
+            The audit.
+        """
         from recollect.report.read import read_audit
 
         folder = Path(folder)
@@ -88,7 +112,7 @@ class Audit(Statistics):
             statistics.main_method,
             counted=statistics.counted,
             headline=facts["headline"],
-            finding=find(statistics, threshold),
+            finding=find(statistics, threshold, str(facts["train"].get("kind", "images"))),
             canaries=canaries,
             verdict=verdict,
             attribution=facts["attribution"],
@@ -109,7 +133,8 @@ class Audit(Statistics):
     @property
     def membership_sentence(self) -> str | None:
         """How well the error tells training from unseen images, in words."""
-        return membership_sentence(self)
+        sentence = membership_sentence(self)
+        return sentence and of_kind(sentence, self.kind)
 
     def to_frame(self) -> pd.DataFrame:
         """Give a pandas row for each image, mask and method."""
@@ -121,7 +146,13 @@ class Audit(Statistics):
     def picture(self, mask: str | None = None, method: str | None = None, count: int = 4) -> Image:
         """Draw a few training and unseen images as given, recovered and original; a notebook shows the picture.
 
-        Without a mask the first one is shown, without a method the best attack.
+        Args:
+            mask: The mask to show. Defaults to the first.
+            method: The method to show. Defaults to the best attack.
+            count: How many images of each set.
+
+        Returns:
+            The picture.
         """
         from recollect.report.comparison import draw_comparison
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from recollect.auditing.attraction import examine
 from recollect.auditing.diffusion_model import chart_noise_levels, check_measurer
 from recollect.auditing.facts import audit_facts
 from recollect.auditing.generate_and_filter import generate_and_filter
-from recollect.auditing.inputs import Inputs, choose_settings, open_inputs
+from recollect.auditing.inputs import Inputs, choose_settings, ignored_settings, open_inputs
 from recollect.auditing.judge import headline_threshold, judge, statistics_of
 from recollect.auditing.measure import Conditions, Measured, Measurer, Trial, measure_cells
 from recollect.auditing.progress import AuditProgress, no_progress, shown_progress, tell_on_stderr
@@ -22,23 +23,50 @@ from recollect.auditing.store import Store
 from recollect.auditing.traces import trace_audit
 from recollect.auditing.workload import WholeProgress, Workload, workload_sentence
 from recollect.distributed.jobs import Budget, Log
+from recollect.engine import shared_runtimes
+from recollect.errors import InputError
+from recollect.models import open_model
 from recollect.records import Record
 from recollect.recovery import Progress
+from recollect.registry import not_among
 
 
 def audit(
     model: Any, *, train: Any = None, control: Any = None, progress: AuditProgress | bool | None = None,
     measurer: Measurer | None = None, tell: Log = tell_on_stderr, **settings: Any,
 ) -> Audit:  # fmt: skip
-    """Measure how much of `train` can be recovered from `model`; `control` are images that it never saw.
+    """Measure how much of the training set can be recovered from a model.
 
-    `settings` are the other fields of `recollect.auditing.AuditRequest`: masks, fill, methods, gamma, start,
-    noise_std, attractors, samples, noise_level, prior, out, pictures, chunk, seed, title, fail_above, threshold,
-    max_seconds, and canaries in place of `train` and `control`. `progress=True` shows a bar in a terminal or a
-    notebook, and lines elsewhere; a function is called with what is done, how far and of how much. `measurer` measures
-    the cells in place of this process: a `ShardedMeasurer` over machines. `tell` is called with a sentence when results
-    of another audit are moved out of the way.
+    Args:
+        model: A callable from images to images of the same shape, or a file or name that `open_model` opens.
+        train: Training images: an array, tensor, dataset, `Images`, a path or a source address.
+        control: Unseen images, in the same forms.
+        progress: True shows a bar in a terminal or a notebook, and lines elsewhere. A function is called with the task,
+            the parts done and their total.
+        measurer: Measures the cells in place of this process: a `ShardedMeasurer` over machines.
+        tell: Called with a sentence when results of another audit are moved to another folder.
+        settings: The other fields of `recollect.auditing.AuditRequest`, such as `masks`, `methods`, `out` and
+            `fail_above`.
+
+    Returns:
+        The result. Print it for the headline and the rates.
+
+    Examples:
+        >>> import recollect
+        >>> train = recollect.load("photos?count=4&size=8")
+        >>> control = recollect.load("photos?count=4&size=8&part=control")
+        >>> result = recollect.audit(lambda x: x * 0, train=train, control=control, masks="half", methods="iterate")
+        >>> print(result.headline)
+        This model reproduces 0 of 4 training images, ...
     """
+    if of_model := [name for name in settings if name in signature(open_model).parameters]:
+        raise InputError(
+            f"{of_model[0]} is an option of the model and not of the audit: "
+            f"recollect.open_model(model, {of_model[0]}=...) gives what recollect.audit takes."
+        )
+    known = [field.name for field in fields(AuditRequest)][len(("model", "train", "control")) :]
+    if unknown := [name for name in settings if name not in known]:
+        raise not_among("setting of an audit", unknown[0], known)
     request = AuditRequest(model, train, control, **settings)
     with shown_progress(quiet=progress is not True) as shown:
         return run_audit(request, progress if callable(progress) else shown, measurer, tell)
@@ -50,7 +78,23 @@ def run_audit(
 ) -> Audit:  # fmt: skip
     """Run the audit that is requested; with `out`, a stopped one is resumed.
 
-    `announce` is told before the work begins how long it takes at most. `OutOfTime` is raised after `max_seconds`.
+    `OutOfTime` is raised after `max_seconds` of the request.
+
+    Args:
+        request: What to audit and how.
+        progress: Called with the task, the parts done and their total.
+        measurer: Measures the cells in place of this process.
+        tell: Called with a sentence when results of another audit are moved to another folder.
+        announce: Called before the work begins with a sentence on the longest time it takes.
+
+    Returns:
+        The result.
+
+    Examples:
+        >>> from recollect.auditing import AuditRequest, run_audit
+        >>> request = AuditRequest(lambda x: x * 0, "photos?count=4&size=8", masks="half", methods="iterate")
+        >>> run_audit(request).masks
+        ['half']
     """
     budget = Budget(request.max_seconds or math.inf)
     opened = open_inputs(request)
@@ -59,8 +103,12 @@ def run_audit(
     with store.locked():
         work = Workload.of(request, opened)
         if announce:
+            for sentence in ignored_settings(request, opened.methods):
+                announce(sentence)
             announce(workload_sentence(opened, work, request.chunk))
-        return _run(request, opened, store, WholeProgress(progress or no_progress, work, budget), measurer, tell)
+        whole = WholeProgress(progress or no_progress, work, budget)
+        with shared_runtimes():
+            return _run(request, opened, store, whole, measurer, tell)
 
 
 def _run(

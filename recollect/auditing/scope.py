@@ -16,7 +16,7 @@ FACTS = ("summary", "knows_truth", "sees_model")
 def scope_facts(inputs: Inputs, *, noise_std: float) -> dict[str, Any]:
     """Describe the attacker, and every registered method for such a model that this audit leaves out."""
     besides = {class_value(method, "name") for method in inputs.methods.values()}
-    if not isinstance(inputs.model, DenoiserAt):
+    if not isinstance(inputs.model, DenoiserAt) or inputs.model.denoiser.latent:
         besides |= set(names_with(METHODS, "only_diffusion"))
     left_out = {name: method for name, method in METHODS.items() if name not in besides}
     return {

@@ -68,20 +68,24 @@ class Statistics:
     def returned(self, set_name: str, threshold: float) -> Returned:
         """Get the training images that any attack ended on from damaged images of other pictures."""
         records = self._counted_records(set_name)
-        ends = [ended_on_others(record, threshold) for record in records]
-        return Returned(
-            images=len(records[0].ids),
-            ended=len({name for end in ends for name in end}),
-            different=len({other for end in ends for other in end.values()}),
-        )
+        ended: set[str] = set()
+        returned: set[str] = set()
+        for record in records:
+            others = ended_on_others(record, threshold)
+            ended.update(others)
+            returned.update(others.values())
+        return Returned(images=len(records[0].ids), ended=len(ended), different=len(returned))
 
     def handed_out(self, threshold: float) -> HandedOut:
         """Count training images that any attack recovers, or ends on from damaged images of other pictures."""
         ids = self._counted_records("train")[0].ids
         below = (self.any_attack("train").mse < threshold).tolist()
         recovered = {name for name, hit in zip(ids, below, strict=True) if hit}
-        others = (ended_on_others(r, threshold).values() for name in self.sets for r in self._counted_records(name))
-        only_returned = {name for ends in others for name in ends}.intersection(ids) - recovered
+        returned: set[str] = set()
+        for set_name in self.sets:
+            for record in self._counted_records(set_name):
+                returned.update(ended_on_others(record, threshold).values())
+        only_returned = returned.intersection(ids) - recovered
         return HandedOut(Rate(len(recovered) + len(only_returned), len(ids)), len(only_returned))
 
     def _counted_records(self, set_name: str) -> list[Record]:
@@ -253,8 +257,10 @@ def overall_rows(statistics: Statistics) -> Iterator[Row]:
     for method in statistics.methods:
         for set_name in statistics.sets:
             for over in OVERALL:
-                rates = {n: rate_facts(statistics.rate(set_name, over, method, t)) for n, t in THRESHOLDS.items()}
-                yield {"set": set_name, "method": method, "over": over, **rates}
+                row: Row = {"set": set_name, "method": method, "over": over}
+                for name, threshold in THRESHOLDS.items():
+                    row[name] = rate_facts(statistics.rate(set_name, over, method, threshold))
+                yield row
 
 
 def excess_rows(statistics: Statistics) -> Iterator[Row]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from recollect.auditing.statistics import image_columns
 from recollect.errors import InputError
-from recollect.locks import lock_folder
+from recollect.files.locks import lock_folder
 from recollect.records import (
     CellFolder,
     Record,
@@ -93,7 +93,7 @@ class Store:
         if cells is None:
             return None
         for folder in [cells, *sorted(cells.parent.glob("earlier/*/cells"))]:
-            finished = _read_cell(folder, key, self.with_pictures)
+            finished = _read_cell(folder, key, len(ids), self.with_pictures)
             if finished is None or len(finished[0].ids) != len(ids):
                 continue
             record, pictures = finished
@@ -182,10 +182,10 @@ def _read_models(path: Path) -> dict[str, ModelIdentity]:
     return {name: ModelIdentity.read(recorded) for name, recorded in models.items()}
 
 
-def _read_cell(folder: Path, key: str, with_pictures: bool) -> tuple[Record, dict[str, np.ndarray]] | None:
+def _read_cell(folder: Path, key: str, images: int, with_pictures: bool) -> tuple[Record, dict[str, np.ndarray]] | None:
     """Read a finished cell; None where it, or its pictures, are missing or damaged: it is run again then."""
     try:
-        record = CellFolder(folder).find(key)
+        record = CellFolder(folder).find(key, images)
         if record is None or not with_pictures:
             return None if record is None else (record, {})
         if record.pictures_hash is None:

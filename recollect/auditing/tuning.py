@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +14,10 @@ import torch
 
 from recollect.attractors import fixed_point_error
 from recollect.auditing.diffusion_model import at_noise_level, noise_levels_to_try
+from recollect.auditing.given_settings import ANNEALED
 from recollect.auditing.method_setup import method_for
 from recollect.auditing.progress import AuditProgress, no_progress
-from recollect.auditing.request import ANNEALED, STARTS, AuditRequest
+from recollect.auditing.request import STARTS, AuditRequest
 from recollect.auditing.store import Store
 from recollect.degradation import Erasure, Observation, Start, degradation, fill_erased, half_kept, observe
 from recollect.devices.precision import device_of
@@ -35,6 +37,7 @@ DENOISER_ROUNDS = 4  # after two rounds a denoiser's answers under these masks h
 FEWEST, ENOUGH, MOST = 4, 8, 32  # images that the search takes: a tenth between the last two, but a third at most
 FINALISTS = 3  # settings that are then tried on the audit's other masks too
 SMALLEST_ERROR = 1e-20  # fixed-point errors below this are alike
+CHANCE = 0.03  # rates of few images that differ by so little say hardly which gamma is better
 
 Row = dict[str, Any]  # one setting and what it recovered
 
@@ -84,13 +87,33 @@ class Tuning:
 
     @property
     def best(self) -> Setting:
-        """The finalist that recovered most; an annealed model is otherwise at the best of the other noise levels."""
+        """The finalist that recovered most, at a gamma between those that recovered nearly as much.
+
+        An annealed model is otherwise at the best of the other noise levels.
+        """
         row = max(self.tried, key=_rank)
         level, otherwise = row.get("noise_level"), None
+        gamma = row["gamma"] if level is not None else _gamma_between(self.tried, row)
         if level == ANNEALED:
             fixed = [other for other in self.tried if other["noise_level"] != ANNEALED]
             otherwise = max(fixed, key=_rank)["noise_level"] if fixed else None
-        return Setting(row["gamma"], STARTS[row["start"]], level, otherwise)
+        return Setting(gamma, STARTS[row["start"]], level, otherwise)
+
+
+def _gamma_between(tried: Sequence[Row], best: Row) -> float:
+    """Average the gammas of the best finalists on a log scale; a finalist counts less the less it recovered.
+
+    On few images neighbouring gammas differ by chance. Where nothing was recovered, the best one stands alone.
+    """
+    alike = [row for row in tried if (row["masks"], row["start"]) == (best["masks"], best["start"])]
+    finalists = sorted(alike, key=_rank, reverse=True)[:FINALISTS]
+    if len(finalists) == 1 or not best["approximate"]:
+        return float(best["gamma"])
+    losses = [sum(max(0.0, best[rate] - row[rate]) for rate in ("accurate", "approximate")) for row in finalists]
+    weights = [math.exp(-loss / CHANCE) for loss in losses]
+    logs = [math.log(row["gamma"]) for row in finalists]
+    mean = sum(weight * log for weight, log in zip(weights, logs, strict=True)) / sum(weights)
+    return float(f"{math.exp(mean):.2g}")
 
 
 def _rank(row: Row) -> tuple[float, ...]:

@@ -16,11 +16,12 @@ MARGIN = 2  # pixels above 1 and below 0
 def draw_values(values: Tensor) -> np.ndarray:
     """Draw signals (N x C x L) as lines, a colour a channel, or rows (N x d) as bars: 8-bit, N x H x W x 3."""
     draw = _bars if values.ndim == 2 else _lines
-    return np.stack([draw(one) for one in values.detach().float().cpu().nan_to_num(0.0).clamp(0, 1).numpy()])
+    in_range = values.detach().float().cpu().nan_to_num(0.0).clamp(0, 1).numpy()
+    return np.stack([draw(sample) for sample in in_range])
 
 
 def draw_bands(values: Tensor) -> Tensor:
-    """Draw one value a place as bands, a stripe a channel: N x H x W, in the range that the values have."""
+    """Draw one value a position as bands, a stripe a channel: N x H x W, in the range that the values have."""
     stripes = values if values.ndim == 3 else values[:, None]
     return adaptive_avg_pool2d(stripes[:, None].float(), (HEIGHT, WIDTH))[:, 0]
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from recollect.auditing.thresholds import APPROXIMATELY, NAMED, Threshold
+from recollect.counting import counted
 from recollect.scoring import Rate
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Verdict:
 
     @property
     def opening(self) -> str:
-        """The outcome in a word or two: it is the model that fails, not the audit."""
+        """The outcome in short: it is the model that fails, not the audit."""
         return f"{OPENINGS[self.outcome]}:"
 
     def __str__(self) -> str:
@@ -190,15 +191,17 @@ def _scaled(rate: Rate, factor: float) -> Rate:
 
 def _measured(judged: Judged, threshold: Threshold) -> str:
     train = judged.train
-    sentence = f"{train.count} of {train.total} training images ({train.value:.1%}) are recovered ({threshold})"
+    sentence = (
+        f"{train.count} of {counted(train.total, 'training image')} ({train.value:.1%}) are recovered ({threshold})"
+    )
     if judged.only_returned:
-        sentence += f", {judged.only_returned} of them from damaged images of other pictures alone"
+        sentence += f", {judged.only_returned} of them only as the result of damaged copies of other images"
     if not judged.is_excess or judged.control is None:
         return sentence
     control = judged.control
     return (
-        f"{sentence}, and so are {control.count} of {control.total} unseen images ({control.value:.1%}); the excess, "
-        f"{judged.value:+.1%}, is judged"
+        f"{sentence}, and so are {control.count} of {counted(control.total, 'unseen image')} ({control.value:.1%}); "
+        f"the excess, {judged.value:+.1%}, is judged"
     )
 
 

@@ -129,7 +129,7 @@ def _says_the_numbers(audit: Audit) -> bool:
     """Return whether the headline names what the records give of both sets."""
     train, control = audit.finding.train, audit.finding.control
     unseen = f" it never saw: {control.count}." if control else ""
-    return f"{train.count} of {train.total} training images" in audit.headline and unseen in audit.headline
+    return f"{train.count} of {train.total} training {audit.kind}" in audit.headline and unseen in audit.headline
 
 
 def _verdict(audit: Audit) -> Iterator[str]:

@@ -29,14 +29,24 @@ else:
 class MemorizationCallback(Callback):
     """Audit a sample every few epochs, log what is recovered, and stop the training on request.
 
-    train, control and settings: as for `MemorizationMonitor`, which is `monitor` here.
-    stop: whether the training ends when memorization begins.
-    autoencoder: gives the function from images to images, where it is not the LightningModule itself; for example
-    `lambda module: open_model(module.vae, output="sample")`.
+    Args:
+        train: Training images, as for `MemorizationMonitor`, which is `monitor` here.
+        control: Unseen images.
+        stop: Whether the training ends when memorization begins.
+        autoencoder: Gives the function from images to images, where it is not the LightningModule itself; for example
+            `lambda module: open_model(module.vae, output="sample")`.
+        settings: All other settings of `MemorizationMonitor`.
+
+    Examples:
+        >>> from recollect.callbacks import MemorizationCallback
+        >>> train, control = "photos?count=8&size=8", "photos?count=8&size=8&part=control"
+        >>> callback = MemorizationCallback(train, control, every=5, images=8, stop=True)  # for Trainer(callbacks=...)
+        >>> callback.monitor.every
+        5
     """
 
     def __init__(
-        self, train: Any, control: Any, *, stop: bool = False,
+        self, train: Any, control: Any = None, *, stop: bool = False,
         autoencoder: Callable[[LightningModule], Any] | None = None, **settings: Any,
     ) -> None:  # fmt: skip
         self.monitor = MemorizationMonitor(train, control, **{"tell": rank_zero_info, **settings})

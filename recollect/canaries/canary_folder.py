@@ -12,10 +12,10 @@ import torch
 
 from recollect.canaries.canary_set import CanarySet, canary_names, copy_name, hashes, known_names
 from recollect.canaries.design import Design
-from recollect.decoding import decode
 from recollect.errors import InputError, check_seed, is_whole
+from recollect.files.locks import LOCK, lock_folder
 from recollect.images import Images
-from recollect.locks import LOCK, lock_folder
+from recollect.images.decoding import decode
 from recollect.records import atomically, read_sealed, write_sealed
 
 FORMAT = "recollect-canaries-1"
@@ -24,7 +24,21 @@ TO_TRAIN, FOR_AUDIT = "train", "audit"  # the folders of copies to train on, and
 
 
 def write_canaries(canaries: CanarySet, folder: str | Path) -> Path:
-    """Write canaries to a new folder, or finish one that a killed run left; the list comes last and makes it whole."""
+    """Write canaries to a new folder, or finish one that a killed run left; the list comes last and makes it whole.
+
+    Args:
+        canaries: The canaries.
+        folder: A new folder.
+
+    Returns:
+        The path of the folder.
+
+    Examples:
+        >>> from recollect.canaries import make_canaries, write_canaries
+        >>> folder = write_canaries(make_canaries("photos?count=8&size=8", 20, repeats=(1,)), "canaries")
+        >>> (folder / "canaries.json").exists()
+        True
+    """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; canaries are drawn into a new folder.")
@@ -41,7 +55,20 @@ def write_canaries(canaries: CanarySet, folder: str | Path) -> Path:
 
 
 def open_canaries(folder: str | Path) -> CanarySet:
-    """Read canaries; images or coins that are not as they were committed to are refused."""
+    """Read canaries; images or coins that were changed are refused.
+
+    Args:
+        folder: A folder that `write_canaries` or `recollect canaries make` wrote.
+
+    Returns:
+        The canaries with their coins.
+
+    Examples:
+        >>> from recollect.canaries import make_canaries, open_canaries, write_canaries
+        >>> folder = write_canaries(make_canaries("photos?count=8&size=8", 20, repeats=(1,)), "canaries")
+        >>> len(open_canaries(folder).images)
+        20
+    """
     path = Path(folder) / LIST
     if not path.is_file():
         raise InputError(f"{folder} holds no canaries: there is no file {path}, which recollect canaries make writes.")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from recollect.canaries.design import Design
 from recollect.images import Images
@@ -18,7 +19,24 @@ from recollect.images import Images
 
 @dataclass(frozen=True, eq=False)
 class CanarySet:
-    """Canaries with their coins; `known` ones are always in, and only choose the settings of an attack."""
+    """Canaries with their coins; `known` ones are always in, and only choose the settings of an attack.
+
+    Args:
+        images: The canaries.
+        inside: The coins: True puts a canary into the training set.
+        repeats: How often each is in the training set, or would be.
+        known: Canaries that are always in the training set.
+        known_repeats: How often these are in it.
+        design: The numbers of guesses, delta and confidence.
+        seed: Seed of the images and the coins.
+        like: Name of the source.
+
+    Examples:
+        >>> from recollect.canaries import make_canaries
+        >>> canaries = make_canaries("photos?count=8&size=8", 20, repeats=(1,))
+        >>> len(canaries.training_images) == len(canaries.train) + 8
+        True
+    """
 
     images: Images
     inside: np.ndarray  # bool: the coins
@@ -47,11 +65,13 @@ class CanarySet:
     @property
     def training_images(self) -> Images:
         """All that is to be added to the training set: canaries that are in and known ones, repeated."""
-        both = [(self.images, position, count) for position, count in enumerate((self.repeats * self.inside).tolist())]
-        both += [(self.known, position, self.known_repeats) for position in range(len(self.known))]
-        copies = [(images, position, copy) for images, position, count in both for copy in range(1, count + 1)]
-        pixels = [images[position].pixels for images, position, _ in copies]
-        ids = [copy_name(images.ids[position], copy) for images, position, copy in copies]
+        pixels: list[Tensor] = []
+        ids: list[str] = []
+        known_repeats = np.full(len(self.known), self.known_repeats)
+        for images, repeats in ((self.images, self.repeats * self.inside), (self.known, known_repeats)):
+            for position, count in enumerate(repeats.tolist()):
+                pixels += [images[position].pixels] * count
+                ids += [copy_name(images.ids[position], copy) for copy in range(1, count + 1)]
         return Images(torch.cat(pixels), ids, "canaries to train on")
 
     @cached_property

@@ -37,7 +37,7 @@ def _check(like: Images) -> None:
 
 
 def _collage(like: Images, generator: np.random.Generator) -> Tensor:
-    """Cut four images at one place near the centre, and take a quarter of each."""
+    """Cut four images at one point near the centre, and take a quarter of each."""
     _, height, width = like.image_shape
     row, column = (int(generator.integers(max(1, size // 4), size - size // 4)) for size in (height, width))
     four = like[generator.choice(len(like), 4, replace=False).tolist()].pixels

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from recollect.errors import InputError, is_number
+from recollect.errors import InputError, is_number, is_whole
+
+FEWEST = 20  # canaries for each number of repeats: fewer refute nothing
 
 
 @dataclass(frozen=True)
@@ -64,3 +66,15 @@ class Design:
         """Read what `facts` gave."""
         rules = tuple(Rule(float(inside), float(outside)) for inside, outside in facts["rules"])
         return cls(facts["delta"], facts["confidence"], rules)
+
+
+def check_draw(count: int, repeats: Sequence[int]) -> None:
+    """Refuse numbers of canaries, or of their repeats, that a bound cannot be computed from."""
+    if not repeats or not all(is_whole(number, 1) for number in repeats) or len(set(repeats)) < len(repeats):
+        raise InputError(f"repeats are different whole numbers, 1 or more, such as 1,4,16; got {list(repeats)}.")
+    least = FEWEST * len(repeats)
+    if not is_whole(count, least):
+        raise InputError(
+            f"count is a number of canaries, {least} or more: {FEWEST} for each of {len(repeats)} numbers of repeats; "
+            f"got {count!r}."
+        )

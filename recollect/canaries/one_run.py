@@ -58,8 +58,8 @@ def _binomial(counts: np.ndarray, total: int, share: float) -> np.ndarray:
     """Compute binomial probabilities; scipy.stats takes twenty times as long."""
     from scipy.special import gammaln, xlog1py, xlogy
 
-    ways = gammaln(total + 1) - gammaln(counts + 1) - gammaln(total - counts + 1)
-    return np.exp(ways + xlogy(counts, share) + xlog1py(total - counts, -share))
+    log_coefficients = gammaln(total + 1) - gammaln(counts + 1) - gammaln(total - counts + 1)
+    return np.exp(log_coefficients + xlogy(counts, share) + xlog1py(total - counts, -share))
 
 
 def _largest(guesses: int, level: float) -> float:

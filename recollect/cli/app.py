@@ -17,11 +17,11 @@ Exit codes:
 
 - 0 done
 
-- 1 not finished: a loss not reached, cells not computed, memory that does not suffice, an error of the model
+- 1 not finished: a loss was not reached, cells were not computed, memory was too small, or the model failed
 
 - 2 invalid usage, explained in one sentence
 
-- 3 failed: the rate is above --fail-above, or a saved audit is not as it was written
+- 3 failed: the rate is above --fail-above, or a saved audit was changed
 
 - 4 inconclusive: the audit can neither pass nor fail --fail-above
 
@@ -39,10 +39,12 @@ class Root(TyperGroup):
         try:
             with signals.raising(), plain_warnings():
                 return super().invoke(ctx)
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
             if isinstance(error, _OF_TYPER) or hasattr(error, "format_message"):  # a usage error, which typer prints
                 raise
-            sentence, code = ending_of(error)
+            if isinstance(error.__context__, BrokenPipeError) and isinstance(error, SystemExit):  # rich leaves so
+                raise
+            sentence, code = ending_of(error, ctx.invoked_subcommand)
             if ctx.params["debug"]:
                 echo(details_of(error), err=True)
             echo(sentence, err=True)
@@ -56,10 +58,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Measure how much of its training set can be recovered from an autoencoder.\n\n"
-    "Begin with **recollect demo**, which needs nothing. For a model of your own, **recollect data** lists sources of "
-    "images and **recollect audit** measures the model. **recollect train** trains a network to try it on. "
-    "**recollect paper** repeats the experiments of the paper.",
+    help="Measure how many training images can be recovered from an autoencoder or a diffusion model.\n\n"
+    "Begin with **recollect demo**, which needs no model and no images. For a model of your own, **recollect data** "
+    "lists sources of images and **recollect audit** measures the model. **recollect train** trains a network to try "
+    "it on. **recollect paper** repeats the experiments of the paper.",
     epilog=EPILOG,
 )
 app.command("demo")(demo.demo_command)
@@ -91,7 +93,7 @@ def root(
         typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
     ] = False,
     debug: Annotated[  # read where errors are printed
-        bool, typer.Option("--debug", help="Print the traceback of an error, before the sentence that says it.")
+        bool, typer.Option("--debug", help="Print the traceback before the error message.")
     ] = False,
 ) -> None:
     """Options before a command."""

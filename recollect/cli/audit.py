@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus, cpus_of
+from recollect.cli.early_checks import check_folder, check_inputs, check_masks, check_methods
 from recollect.cli.endings import Debug
 from recollect.cli.printing import echo, output_on_stderr, visible_console
 from recollect.errors import InputError, read_share
-from recollect.names import printable
+from recollect.files.names import printable
 from recollect.visible import visible
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ EPILOG = """\
 Example: recollect audit model.pt2 --train folder:photos/train --control folder:photos/other --out audit/
 
 Exit codes: 0 done, and passed where --fail-above is given; 1 not finished within --max-seconds; 2 invalid usage; 3
-failed: the rate is above --fail-above; 4 inconclusive: too few images, or an audit that cannot show a low rate; 130
-or 143 interrupted. After exit codes 1, 130 and 143 the same command resumes the audit.
+failed: more than --fail-above is recovered; 4 inconclusive: the audit cannot decide, for example with too few images;
+130 or 143 interrupted. After exit codes 1, 130 and 143 the same command resumes the audit.
 """
+_VERDICT, _PICTURES = "When the audit fails, for CI", "Whether training data is stored"
 _ATTACK, _FIT = "How the model is attacked", "What the model takes and returns, if not images in [0, 1]"
 
 
@@ -63,21 +65,21 @@ def audit_command(
         str | None,
         typer.Option(
             metavar="SOURCE",
-            help="Images like them that the model never saw, to compare with. Without them a rate proves little.",
+            help="Similar images that the model never saw. Without them a rate proves little.",
         ),
     ] = None,
     canaries: Annotated[
         str | None,
         typer.Option(
             metavar="DIR",
-            help="In place of --train and --control: a folder that recollect canaries make wrote before training.",
+            help="The folder of recollect canaries make, in place of --train and --control.",
         ),
     ] = None,
     _plan: Annotated[
         Path | None,
         typer.Option(
             "--plan", metavar="FILE", is_eager=True, callback=take_plan,
-            help="Take the settings from a TOML file, which recollect plan writes. Its hash is recorded.",
+            help="Read the options from a TOML file of recollect plan. Its hash is recorded.",
         ),
     ] = None,
     out: Annotated[
@@ -86,36 +88,38 @@ def audit_command(
     pictures: Annotated[
         bool,
         typer.Option(
-            "--pictures/--no-pictures",
-            help="Keep pictures of a sample of the images for the report. --no-pictures writes no image anywhere, for "
-            "those who must not store training data.",
+            "--pictures/--no-pictures", rich_help_panel=_PICTURES,
+            help="The report shows some of the images. --no-pictures writes no image to any file.",
         ),
     ] = True,
     fail_above: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARE",
-            help="For CI: the largest share of the training images, e.g. 1%, that any attack may recover. Exits with 0 "
-            "if passed (the upper 95% bound is within it), 3 if failed (the rate is above it), 4 if inconclusive.",
+            metavar="SHARE", rich_help_panel=_VERDICT,
+            help="The largest share of the training images, such as 1%, that the attacks may recover. The exit code is "
+            "3 if they recover more, 4 if the audit cannot decide.",
         ),
     ] = None,
     threshold: Annotated[
         str,
         typer.Option(
-            metavar="exact|approximate|MSE",
-            help="When an image counts as recovered for --fail-above: exact (MSE below 1e-7), approximate (below 5e-4: "
-            "by eye the same picture), or a mean square error of your own.",
+            metavar="LEVEL", rich_help_panel=_VERDICT,
+            help="The error (MSE) below which an image counts as recovered: exact (1e-7), approximate (5e-4: by eye "
+            "the same picture), or a number.",
         ),
     ] = "approximate",
     inconclusive_passes: Annotated[
-        bool, typer.Option("--inconclusive-passes", help="Exit with 0 in place of 4 if the verdict is inconclusive.")
+        bool,
+        typer.Option(
+            "--inconclusive-passes", rich_help_panel=_VERDICT, help="Exit with 0, not 4, if the audit cannot decide."
+        ),
     ] = False,
     max_seconds: Annotated[
         float | None,
         typer.Option(help="Stop after this time with exit code 1; the same command resumes the audit."),
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print every mask, membership, and what to be careful about.")
+        bool, typer.Option("--verbose", help="Also print the rates of each mask, membership and every warning.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print audit.json instead of text.")] = False,
     device: Annotated[
@@ -125,11 +129,10 @@ def audit_command(
         int | None,
         typer.Option(
             min=1, metavar="N",
-            help="Give the model at most N images at once. Default: by memory. If memory does not suffice, batches are "
-            "halved.",
+            help="Give the model at most N images at once. Default: as many as fit in memory.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of random masks, noise and first guesses.")] = 42,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of random masks, noise and first guesses.")] = 42,
     _debug: Debug = False,
     masks: Annotated[
         str,
@@ -140,22 +143,23 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="What erased pixels hold: zero, constant, noise or images (pixels of another image), separated by "
-            "commas. No method knows it.",
+            "commas. No method is told.",
         ),
     ] = "zero",
     methods: Annotated[
         str | None,
         typer.Option(
             rich_help_panel=_ATTACK,
-            help="Attacks, references and baselines, separated by commas. Some bring a baseline along. {methods}",
+            help="Attacks, references and baselines, separated by commas. Some add a baseline: ddnm adds biharmonic. "
+            "{methods}",
         ),
     ] = None,
     gamma: Annotated[
         str | None,
         typer.Option(
             rich_help_panel=_ATTACK,
-            help="How freely a method departs from the damaged image: a number, or auto to search for it on images "
-            "that are then left out of the score. Default: the paper's for recollect's own networks, auto for others.",
+            help="How freely a method departs from the damaged image: a number or auto. auto searches for it on images "
+            "that are left out of the score. Default: the paper's for recollect's own networks, auto for others.",
         ),
     ] = None,
     start: Annotated[
@@ -169,9 +173,8 @@ def audit_command(
         str | None,
         typer.Option(
             rich_help_panel=_ATTACK,
-            help="Diffusion models only: the noise level at which the model is attacked, for images in [-1, 1]: a "
-            "number; annealed, which falls along the steps of ADMM; or auto to search for it together with gamma. "
-            "Default: auto.",
+            help="Diffusion models only: the noise level of the attack, for images in [-1, 1]. A number, annealed or "
+            "auto. An annealed level falls along the steps of ADMM. auto searches for it and for gamma. Default: auto.",
         ),
     ] = None,
     noise_std: Annotated[
@@ -204,16 +207,20 @@ def audit_command(
         typer.Option(rich_help_panel=_FIT, help="Weights for package.module:factory, best as .safetensors."),
     ] = None,
     weights_key: Annotated[
-        str | None, typer.Option(rich_help_panel=_FIT, help="The entry of that file, or the prefix, if it has several.")
+        str | None,
+        typer.Option(
+            rich_help_panel=_FIT, help="Which state dict of --weights to use: an entry, or a prefix of names."
+        ),
     ] = None,
     label: Annotated[
-        int | None, typer.Option(rich_help_panel=_FIT, min=0, help="The class of a class-conditional diffusion model.")
+        int | None,
+        typer.Option(rich_help_panel=_FIT, min=0, metavar="N", help="The class, if a diffusion model has classes."),
     ] = None,
     input_range: Annotated[
         str | None, typer.Option(rich_help_panel=_FIT, help="Values that the model takes: 0,1 or -1,1 or 0,255.")
     ] = None,
     output_range: Annotated[
-        str | None, typer.Option(rich_help_panel=_FIT, help="Values that the model returns, if another range.")
+        str | None, typer.Option(rich_help_panel=_FIT, help="Range of the model's outputs, if not --input-range.")
     ] = None,
     mean: Annotated[
         str | None, typer.Option(rich_help_panel=_FIT, help="Normalization: the mean of each channel: 0.5,0.5,0.5.")
@@ -232,10 +239,10 @@ def audit_command(
         int | None, typer.Option(rich_help_panel=_FIT, help="1 for a grey model, 3 for a colour one.")
     ] = None,
     batch: Annotated[
-        int | None, typer.Option(rich_help_panel=_FIT, help="The only number of images that the model takes at once.")
+        int | None, typer.Option(rich_help_panel=_FIT, help="Batch size that the model requires.")
     ] = None,
     flat: Annotated[
-        bool, typer.Option("--flat", rich_help_panel=_FIT, help="The model takes vectors, one an image.")
+        bool, typer.Option("--flat", rich_help_panel=_FIT, help="The model takes one vector for each image.")
     ] = False,
     layout: Annotated[
         str | None,
@@ -251,8 +258,25 @@ def audit_command(
     """Measure how much of its training set can be recovered from a model.
 
     Pixels of training images are erased, and the model alone is used to recover them. Unseen images (--control) are
-    treated in the same way. Training images recovered while unseen ones are not were memorized.
+    treated alike. If training images are recovered and unseen images are not, the model memorized them.
     """
+    from recollect.auditing.given_settings import check_given
+
+    numbers = read_number("gamma", gamma), read_number("noise-level", noise_level, "annealed")
+    limit = None if fail_above is None else read_rate_limit(fail_above)
+    settings: dict[str, Any] = {
+        "train": train, "control": control, "canaries": canaries, "fill": fill, "gamma": numbers[0], "start": start,
+        "noise_level": numbers[1], "noise_std": noise_std, "attractors": attractors, "samples": samples,
+        "chunk": chunk, "seed": seed, "fail_above": limit, "threshold": threshold, "max_seconds": max_seconds,
+    }  # fmt: skip
+    check_given(settings)
+    check_gate_options(ctx, fail_above)
+    cpus_of(on, worker_cpus, worker_gpus)
+    check_methods(methods)
+    check_masks(masks)
+    check_inputs(model, train, control)
+    check_folder(out)
+
     from recollect.auditing import AuditRequest, OutOfTime, run_audit, shown_progress
 
     options: dict[str, Any] = {
@@ -260,18 +284,12 @@ def audit_command(
         "output_range": output_range, "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch,
         "flat": flat, "layout": layout,
     }  # fmt: skip
-    limit = None if fail_above is None else read_rate_limit(fail_above)
     where = "cpu" if on else device  # workers open the model themselves, on devices of their own
     request = AuditRequest(
-        model, train, control, canaries, masks=masks, fill=fill, methods=methods, gamma=read_number("gamma", gamma),
-        start=start, noise_level=read_number("noise-level", noise_level, "annealed"), noise_std=noise_std,
-        attractors=attractors, samples=samples, prior=prior, out=out, pictures=pictures, chunk=chunk, seed=seed,
-        title=printable(model),
-        command=printable(shlex.join(["recollect", *sys.argv[1:]])),
-        model_options={**options, "device": where}, fail_above=limit, threshold=threshold, max_seconds=max_seconds,
-        plan=plan_of(ctx),
+        model, masks=masks, methods=methods, prior=prior, out=out, pictures=pictures, title=printable(model),
+        command=printable(shlex.join(["recollect", *sys.argv[1:]])), model_options={**options, "device": where},
+        plan=plan_of(ctx), **settings,
     )  # fmt: skip
-    check_gate_options(ctx, fail_above)
     announce = None if as_json or on else say
     with (
         output_on_stderr(),
@@ -363,11 +381,11 @@ def read_rate_limit(text: str) -> float:
     return share
 
 
-def read_number(name: str, text: str | None, *words: str) -> float | str | None:
-    """Read a number, auto or another of these words."""
-    if text is None or text in ("auto", *words):
+def read_number(name: str, text: str | None, *choices: str) -> float | str | None:
+    """Read a number, auto or another of these choices."""
+    if text is None or text in ("auto", *choices):
         return text
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"--{name} takes {', '.join(('a number', *words))} or auto, not {text!r}.") from None
+        raise InputError(f"--{name} takes {', '.join(('a number', *choices))} or auto, not {text!r}.") from None

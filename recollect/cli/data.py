@@ -1,4 +1,4 @@
-"""recollect data: list sources of images, download them, look at a set."""
+"""recollect data: list sources of images, download them, show a set."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.cli.early_checks import check_source
 from recollect.cli.listings import SOURCE, ListingCommand
 from recollect.cli.printing import echo, plain_warnings
 from recollect.counting import counted
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.sources.base import Archive
     from recollect.sources.base import Progress as ReadProgress
 
-app = typer.Typer(no_args_is_help=True, help="Sets of images: list sources, download them, look at a set.")
+app = typer.Typer(no_args_is_help=True, help="List, download, show and split sets of images.")
 
 Cache = Annotated[
     Path | None, typer.Option(help="Folder to keep downloads in. Default: $RECOLLECT_DATA, else ~/.cache/recollect.")
@@ -100,11 +101,15 @@ def split_set(
         ),
     ] = None,
 ) -> None:
-    """Make a train and a control set, look for duplicates, and write a record that reproduces both."""
+    """Make a train and a control set, search both for duplicates, and write a record that reproduces them."""
+    for address in (train, control):
+        if address is not None:
+            check_source(address)
+
     from rich.progress import MofNCompleteColumn
 
     from recollect.duplicates import find_duplicates
-    from recollect.sources import split
+    from recollect.sources import runs_code, split
     from recollect.sources.folder import SkippedFiles
 
     with _bar(MofNCompleteColumn()) as bar, plain_warnings(SkippedFiles):
@@ -118,6 +123,8 @@ def split_set(
     if out is not None:
         _write(out, {**made.record(), "duplicates": duplicates.record()})
         echo(f"Record written to {out}")
+        if runs_code(made.train.name) or runs_code(made.control.name):
+            echo("It names code, which recollect takes from no file: give an audit the addresses themselves.")
 
 
 def described(images: Images) -> str:

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from recollect.demo import DiffusionDemo
 
 INTRODUCTION = """\
-An autoencoder is trained until it reproduces 40 photographs. Copies of these are then damaged by erasing pixels in six
-ways, and the network alone is used to recover them. The same is done with 40 photographs that the network never saw.
-Training images recovered while unseen ones are not were memorized.
+An autoencoder is trained until it reproduces 40 crops of photographs. Copies of these are then damaged: pixels are
+erased under six masks. The network alone is used to recover them. The same is done with 40 crops of other parts of the
+photographs. If training images are recovered and unseen images are not, the model memorized them.
 """
 
 
 DIFFUSION_INTRODUCTION = """\
-A diffusion model is trained on 40 photographs for {steps} steps. Copies of these are then damaged by erasing pixels
-in three ways, and the model alone is used to recover them. The same is done with 40 photographs that the model never
-saw. Training images recovered while unseen ones are not were memorized.
+A diffusion model is trained on 40 crops of photographs for {steps} steps. Copies of these are then damaged: pixels are
+erased under three masks. The model alone is used to recover them. The same is done with 40 crops of other parts of the
+photographs. If training images are recovered and unseen images are not, the model memorized them.
 """
 
 
@@ -33,13 +33,13 @@ def demo_command(
         Path | None, typer.Option(help="Folder for the model, the results and the report. Default: demo.")
     ] = None,
     diffusion: Annotated[
-        bool, typer.Option("--diffusion", help="Train and audit a diffusion model, in about three minutes.")
+        bool, typer.Option("--diffusion", help="Train and audit a diffusion model, in two to four minutes.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print audit.json instead of text.")] = False,
 ) -> None:
     """Train a network on bundled photographs, damage them, recover them, report. Takes about three minutes."""
     from recollect.cli.audit import print_result
-    from recollect.locks import lock_folder
+    from recollect.files.locks import lock_folder
 
     def say(text: str) -> None:
         if not as_json:
@@ -62,7 +62,7 @@ def run_demo(out: Path, say: Callable[[str], None], quiet: bool) -> Audit:
     say(f"{INTRODUCTION}\nTraining, to a mean square error of 1e-8 ...")
     with training_report() as report:
         training = demo.DEMO.train_network(out / "training", report)
-    say(f"{training.why}\n\nAuditing, with six ways of erasing pixels and a control set ...")
+    say(f"{training.why}\n\nAuditing, with six masks and as many unseen images ...")
     with shown_progress(quiet=quiet) as progress:
         return demo.DEMO.audit_network(training.network, out / "audit", progress)
 
@@ -70,7 +70,7 @@ def run_demo(out: Path, say: Callable[[str], None], quiet: bool) -> Audit:
 def run_diffusion_demo(
     out: Path, say: Callable[[str], None], quiet: bool, settings: DiffusionDemo | None = None
 ) -> Audit:
-    """Train a diffusion model for a given time and audit it."""
+    """Train a diffusion model for a number of steps and audit it."""
     from recollect.auditing import shown_progress
     from recollect.demo import DIFFUSION_DEMO
 

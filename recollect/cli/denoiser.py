@@ -7,12 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from recollect.cli.listings import SOURCE
+from recollect.cli.early_checks import check_choice, check_denoising_network, check_folder, check_source
+from recollect.cli.listings import SOURCE, ListingCommand
 from recollect.cli.printing import echo
-from recollect.cli.train import check_device, check_folder
-from recollect.errors import InputError
+from recollect.cli.train import check_device
+from recollect.errors import InputError, check_positive
 
-app = typer.Typer(no_args_is_help=True, help="Diffusion models, to be audited or used as generic priors by ddnm.")
+SCHEDULES = ("edm", "cosine")
+app = typer.Typer(
+    no_args_is_help=True, help="Train a diffusion model, to audit it or to use it as the generic prior of ddnm."
+)
 
 EPILOG = (
     "Example: recollect denoiser train folder:photos --max-seconds 600 --out my-denoiser, and then recollect audit "
@@ -26,13 +30,13 @@ def group() -> None:
     """Keep `train` a command of its own while it is the only one."""
 
 
-@app.command("train", epilog=EPILOG)
+@app.command("train", cls=ListingCommand, epilog=EPILOG)
 def train(
     source: Annotated[str, typer.Argument(help=SOURCE, metavar="SOURCE")],
     out: Annotated[Path, typer.Option(help="Folder for the denoiser. A stopped training is resumed there.")],
     max_seconds: Annotated[
         float | None,
-        typer.Option(help="How long to train in all; the learning rate falls to zero over this time. Default: 600, "
+        typer.Option(help="How long to train in all. The learning rate falls to zero over this time. Default: 600, "
                      "unless --max-steps is given."),
     ] = None,
     max_steps: Annotated[
@@ -47,29 +51,39 @@ def train(
     about: Annotated[
         str, typer.Option(help="A description of the images, for the denoiser's card. Default: the source.")
     ] = "",
-    network: Annotated[str, typer.Option(help="unet, or residual: fully connected, for a CPU.")] = "unet",
-    schedule: Annotated[str, typer.Option(help="Which noise levels are trained on how often: edm or cosine.")] = "edm",
+    network: Annotated[
+        str, typer.Option(help="The kind of network. {denoising_networks}", metavar="NAME")
+    ] = "unet",
+    schedule: Annotated[
+        str, typer.Option(metavar="edm|cosine", help="Distribution of noise levels in training.")
+    ] = "edm",
     widths: Annotated[
         str | None,
-        typer.Option(help="unet only: channels at full size, half size and so on; multiples of 16. Default: by size."),
+        typer.Option(help="unet only: channels at full size, half size and so on, in sixteens. Default: by size."),
     ] = None,
     batch: Annotated[int | None, typer.Option(help="Images per step. Default: by their size.", min=1)] = None,
     rate: Annotated[float | None, typer.Option(help="The highest learning rate. Default: by the device.")] = None,
-    flip: Annotated[bool, typer.Option(help="Mirror half of the images at random; good for a prior.")] = False,
+    flip: Annotated[bool, typer.Option(help="Mirror half of the images at random, which improves a prior.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the first weights, the batches and the noise.", min=0)] = 42,
     device: Annotated[str | None, typer.Option(help="cpu or cuda. Defaults to cuda if available.")] = None,
 ) -> None:  # fmt: skip
     """Train a diffusion model on images, for a given time or number of steps.
 
-    The folder then holds the network, a card that says what it was trained on, and samples.png to look at.
+    The folder then holds the network, a card that describes the training images, and samples.png.
     """
+    for images_of in (source, *(exclude or ())):
+        check_source(images_of)
+    check_denoising_network(network)
+    check_folder(out)
+    check_choice("schedule", schedule, SCHEDULES)
+    check_positive("--rate", rate)
+    options: dict[str, Any] = {"settings": read_widths(widths), "rate": rate, "batch": batch}
+
     from recollect.devices.precision import choose_device
     from recollect.diffusion import DenoiserRecipe, train_denoiser, without
     from recollect.sources import load
 
     check_device(device)
-    check_folder(out)
-    options: dict[str, Any] = {"settings": read_widths(widths), "rate": rate, "batch": batch}
     given = {name: value for name, value in options.items() if value is not None}
     given |= {"network": network, "schedule": schedule, "flip": flip, "seed": seed}
     DenoiserRecipe(**given)  # refuses mistakes before images are loaded

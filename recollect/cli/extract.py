@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recollect.cli.early_checks import check_folder, check_inputs
 from recollect.cli.printing import echo
 
 EPILOG = """\
@@ -21,19 +22,25 @@ def extract_command(
     train: Annotated[str, typer.Option(metavar="SOURCE", help="The images that it was trained on. {sources}")],
     control: Annotated[
         str | None,
-        typer.Option(metavar="SOURCE", help="Autoencoders only: unseen images, to start from these too."),
+        typer.Option(metavar="SOURCE", help="Autoencoders only: also start from these unseen images."),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="How many images to generate.")] = 2048,
-    steps: Annotated[int, typer.Option(min=2, help="Diffusion models only: steps from noise to a sample.")] = 20,
+    samples: Annotated[int, typer.Option(min=1, metavar="N", help="How many images to generate.")] = 2048,
+    steps: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Diffusion models only: steps from noise to a sample.")
+    ] = 20,
     out: Annotated[Path, typer.Option(help="Folder for extract.json and copies.png.")] = Path("extract"),
     as_json: Annotated[bool, typer.Option("--json", help="Print extract.json instead of text.")] = False,
     label: Annotated[
-        int | None, typer.Option(min=0, help="The class to sample, for a class-conditional diffusion model.")
+        int | None, typer.Option(min=0, metavar="N", help="The class to sample, if a diffusion model has classes.")
     ] = None,
     input_range: Annotated[
         str | None, typer.Option(help="Values that an autoencoder takes: 0,1 or -1,1 or 0,255.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 42,
+    chunk: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Give the model at most N images at once. Default: by memory."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the samples.")] = 42,
     device: Annotated[
         str | None, typer.Option(help="Where the model runs: cpu or cuda. Defaults to cuda if available.")
     ] = None,
@@ -41,22 +48,24 @@ def extract_command(
     """Generate images and count the training images among them: no damaged copy is needed.
 
     A diffusion model is sampled. An autoencoder is applied over and over, from noise, constants and blends, until it
-    rests. Each result is compared with all training images, by pixels and by the patch rule of Carlini et al. 2023.
+    no longer changes. Each result is compared with all training images, by pixels and by the patch rule of Carlini et
+    al. (2023).
     """
-    from recollect.auditing import shown_progress
-    from recollect.cli.train import check_folder
-    from recollect.extraction import extract
-    from recollect.locks import lock_folder
-    from recollect.models import open_model
-    from recollect.sources import load
-
+    check_inputs(model, train, control)
     check_folder(out)
+
+    from recollect.auditing import shown_progress
+    from recollect.extraction import extract
+    from recollect.files.locks import lock_folder
+    from recollect.models import open_model
+    from recollect.sources import control_of, load
+
     opened = open_model(model, device=device, label=label, input_range=input_range)
     images = load(train)
-    unseen = load(control) if control else None
+    unseen = load(control_of(control) or control) if control else None
     with lock_folder(out), shown_progress(quiet=as_json) as progress:
         result = extract(
-            opened, images, control=unseen, samples=samples, steps=steps, seed=seed,
+            opened, images, control=unseen, samples=samples, steps=steps, seed=seed, chunk=chunk,
             progress=lambda done, total: progress("generating", done, total),
         )  # fmt: skip
         write_result(result, images, out)

@@ -10,24 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus, cpus_of
+from recollect.cli.early_checks import check_choice, check_experiments
 from recollect.cli.printing import echo
-from recollect.errors import InputError
+from recollect.errors import check_positive
 from recollect.paper import RESULTS, WORK
 
 if TYPE_CHECKING:
     import torch
 
-    from recollect.distributed.jobs import Budget, Runner
+    from recollect.distributed.jobs import Runner
 
 UNFINISHED = 1  # exit code
-PAGE = Path("docs/research/reproduction.md")
+PAGES = tuple(Path("docs/research", f"{name}.md") for name in ("reproduction", "scaling", "defences"))
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="The experiments of the paper: list what is recorded, compute what is missing, draw figures and tables.",
+    help="Repeat the experiments of the paper: list what is recorded, compute the rest, draw figures and tables.",
 )
 
-Names = Annotated[str, typer.Argument(metavar="NAME[,NAME]", help="Experiments as in the list, or all.")]
+
+SCALES = ("small", "full")
+Names = Annotated[str, typer.Argument(metavar="NAME[,NAME]", help="Names that recollect paper list prints, or all.")]
 Size = Annotated[str, typer.Option("--scale", help="small: minutes on two cores. full: the paper's sizes, on a GPU.")]
 Data = Annotated[
     str | None, typer.Option(help="Folder with tiny-imagenet-200.zip, svhn/ and cifar-10-batches-py/.", metavar="DIR")
@@ -35,19 +38,21 @@ Data = Annotated[
 Records = Annotated[Path, typer.Option("--results", help="Folder of the records.")]
 Work = Annotated[Path, typer.Option(help="Folder of checkpoints and pictures.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda. Defaults to CUDA if available.")]
-Only = Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Only trainings or cells like this.")]
+Only = Annotated[
+    list[str] | None, typer.Option(metavar="PATTERN", help="Only trainings or cells whose name matches PATTERN.")
+]
 Seconds = Annotated[
     float | None,
-    typer.Option(help="Pause the training, or stop between two cells, after this time, with exit code 1."),
+    typer.Option(help="Stop after this time with exit code 1. The same command resumes."),
 ]
 Seeds = Annotated[
-    int | None, typer.Option(help="At most so many trainings of each network, from other first weights.", min=1)
+    int | None, typer.Option(help="The most trainings of each network. Each starts from other weights.", min=1)
 ]
 
 
 @app.command("list")
 def list_command(scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK) -> None:
-    """List the experiments, what of them is recorded, and the seconds that took."""
+    """List experiments, what is recorded, and how long the parts of a run take."""
     from recollect.paper.overview import overview
     from recollect.paper.scales import scale_named
     from recollect.paper.workspace import open_workspace
@@ -64,12 +69,19 @@ def run_command(
     on: On = None, worker_cpus: WorkerCpus = None, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what has no record yet. If the command is stopped, the same command resumes."""
+    check_experiments(names)
+    check_choice("scale", scale, SCALES)
+    check_positive("--max-seconds", max_seconds)
+    cpus_of(on, worker_cpus, worker_gpus)
+
+    from recollect.distributed.jobs import Budget
     from recollect.paper.experiments import experiments_named
     from recollect.paper.run import run
     from recollect.paper.scales import scale_named
     from recollect.paper.workspace import open_workspace
 
-    budget, experiments, sizes = _budget(max_seconds), experiments_named(names), scale_named(scale, data)
+    budget = Budget() if max_seconds is None else Budget(max_seconds)
+    experiments, sizes = experiments_named(names), scale_named(scale, data)
     workspace = open_workspace(sizes, data, results, work, None if on else device)
     with _workers(on, device, worker_cpus, worker_gpus) as (runner, worker_device):
         complete = run(
@@ -85,6 +97,9 @@ def figure_command(
     names: Names, scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK
 ) -> None:
     """Draw figures and tables from records; nothing is computed."""
+    check_experiments(names)
+    check_choice("scale", scale, SCALES)
+
     from recollect.paper.experiments import experiments_named
     from recollect.paper.render.document import page_tables, update_page
     from recollect.paper.render.figures import draw
@@ -93,16 +108,18 @@ def figure_command(
 
     sizes = scale_named(scale, data)
     draw(experiments_named(names), sizes, open_workspace(sizes, data, results, work, "cpu"), echo)
-    if PAGE.exists() and results == RESULTS:
-        update_page(PAGE, page_tables())
-        echo(f"tables updated in {PAGE}")
+    pages = [page for page in PAGES if page.exists() and results == RESULTS]
+    tables = page_tables() if pages else {}
+    for page in pages:
+        update_page(page, tables)
+        echo(f"tables updated in {page}")
 
 
 @app.command("all")
 def all_command(
-    scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK, device: Device = None,
-    max_seconds: Seconds = None, seeds: Seeds = None, on: On = None, worker_cpus: WorkerCpus = None,
-    worker_gpus: WorkerGpus = None,
+    scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK,
+    device: Device = None, max_seconds: Seconds = None, seeds: Seeds = None, on: On = None,
+    worker_cpus: WorkerCpus = None, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what is missing of every experiment, then draw everything."""
     exit_code = 0
@@ -112,16 +129,6 @@ def all_command(
         exit_code = unfinished.exit_code
     figure_command("all", scale, data, results, work)
     raise typer.Exit(exit_code)
-
-
-def _budget(max_seconds: float | None) -> Budget:
-    from recollect.distributed.jobs import Budget
-
-    if max_seconds is None:
-        return Budget()
-    if not max_seconds > 0:
-        raise InputError(f"--max-seconds is a number of seconds, more than 0; got {max_seconds:g}.")
-    return Budget(max_seconds)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import typer
 
 from recollect.cli.printing import echo
 from recollect.errors import InputError
-from recollect.names import printable
+from recollect.files.names import printable
 
 INTRODUCTION = """\
 # The plan of an audit: recollect audit --plan {name}
@@ -26,7 +26,10 @@ def plan_command(
     control: Annotated[str, typer.Option(metavar="SOURCE", help="Images like them that the model never saw.")],
     fail_above: Annotated[str, typer.Option(metavar="SHARE", help="The largest share that may be recovered.")] = "1%",
     threshold: Annotated[
-        str, typer.Option(metavar="exact|approximate|MSE", help="When an image counts as recovered.")
+        str,
+        typer.Option(
+            metavar="LEVEL", help="The error below which an image counts as recovered: exact, approximate or a number."
+        ),
     ] = "approximate",
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("audit.toml"),
 ) -> None:

@@ -45,7 +45,9 @@ def compare_command(
     second: Annotated[Path, typer.Argument(metavar="B", help="The folder of another audit of the same images.")],
     threshold: Annotated[
         str,
-        typer.Option(metavar="exact|approximate|MSE", help="When an image counts as recovered."),
+        typer.Option(
+            metavar="LEVEL", help="The error below which an image counts as recovered: exact, approximate or a number."
+        ),
     ] = "approximate",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recollect.cli.early_checks import check_choice, check_folder, check_network, check_source
 from recollect.cli.listings import SOURCE
 from recollect.cli.printing import echo
 from recollect.counting import counted
-from recollect.errors import InputError
+from recollect.errors import check_positive
 
 if TYPE_CHECKING:
     from recollect.images import Images
@@ -28,10 +29,11 @@ class Activation(StrEnum):
     softplus = "softplus"
 
 
+OPTIMIZERS = ("adam", "muon")
 EPILOG = """\
 Example: recollect train 'photos?count=40&size=32' --until 1e-8 --out runs/a
 
-Exit codes: 0 the loss was reached, 1 training ended before (--max-seconds, --max-steps), 2 invalid usage, 130 or 143
+Exit codes: 0 the loss was reached; 1 it was not, within --max-seconds or --max-steps; 2 invalid usage; 130 or 143
 interrupted. After an interruption the same command resumes the training.
 """
 
@@ -43,24 +45,26 @@ def train_command(
         str, typer.Option(help="The kind of network. {networks}", metavar="NAME")
     ] = "fc",
     activation: Annotated[
-        Activation | None, typer.Option(help="Activation function between the layers. Default: lrelu for fc and unet.")
+        Activation | None,
+        typer.Option(metavar="lrelu|prelu|softplus", help="Activation function between the layers. Default: lrelu."),
     ] = None,
     layers: Annotated[
-        int | None, typer.Option(help="fc only: number of linear layers. Default: 10.", min=2)
+        int | None, typer.Option(help="fc only: number of linear layers. Default: 10.", min=2, metavar="N")
     ] = None,
     width: Annotated[
-        int | None, typer.Option(help="fc only: width of the hidden layers. Default: 1024.", min=1)
+        int | None, typer.Option(help="fc only: width of the hidden layers. Default: 1024.", min=1, metavar="N")
     ] = None,
     last_width: Annotated[
-        int | None, typer.Option(help="fc only: width of the last hidden layer; many images need a wide one.", min=1)
+        int | None,
+        typer.Option(min=1, metavar="N", help="fc only: width of the last hidden layer. Many images need a wide one."),
     ] = None,
     skip: Annotated[
-        bool, typer.Option("--skip", help="unet only: skip connections, which let details pass beside the latent.")
+        bool, typer.Option("--skip", help="unet only: add skip connections, which let details pass beside the latent.")
     ] = False,
     until: Annotated[float, typer.Option(help="The train loss (mean square error) to reach.")] = 1e-8,
     optimizer: Annotated[
         str | None,
-        typer.Option(help="adam or muon. Default: adam for fc with no more images than its width, else muon."),
+        typer.Option(metavar="adam|muon", help="Default: adam for fc with no more images than its width, else muon."),
     ] = None,
     rate: Annotated[float | None, typer.Option(help="Learning rate. Default: by optimizer and width.")] = None,
     batch: Annotated[int | None, typer.Option(help="Images per step. Default: all, except for large sets.")] = None,
@@ -78,19 +82,27 @@ def train_command(
         ),
     ] = None,
     max_steps: Annotated[
-        int | None, typer.Option(help="Stop after so many steps. On a CPU the same seed then gives the same weights.")
+        int | None, typer.Option(help="Stop after this many steps. The same seed then gives the same weights on a CPU.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the first weights and the order of batches.", min=0)] = 42,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the first weights and the order of batches.", min=0, metavar="N")
+    ] = 42,
     device: Annotated[str | None, typer.Option(help="cpu or cuda. Defaults to cuda if available.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON instead of text.")] = False,
 ) -> None:  # fmt: skip
     """Train an autoencoder on images until it fits them, with a checkpoint at every decade of the loss."""
+    check_source(source)
+    check_folder(out)
+    check_network(network)
+    check_choice("optimizer", optimizer, OPTIMIZERS)
+    for name, value in (("--until", until), ("--rate", rate), ("--solve-below", solve_below)):
+        check_positive(name, value)
+
     from recollect.cli.training_progress import interrupts_noted, training_report
     from recollect.sources import load
     from recollect.training import Recipe, train_to_loss
 
     check_device(device)
-    check_folder(out)
     images = load(source)
     if not as_json:
         echo(f"{counted(len(images), 'image')} of {'x'.join(map(str, images.shape))} from {images.name}")
@@ -155,9 +167,3 @@ def check_device(device: str | None) -> None:
     from recollect.devices import precision
 
     precision.check_device(device)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a file where a folder is needed."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; checkpoints need a folder of their own.")

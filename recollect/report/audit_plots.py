@@ -18,15 +18,17 @@ MOST_DECADES_NAMED = 4  # on an axis
 
 def membership_figures(audit: SavedAudit, results: Results) -> Iterator[Figure]:
     """Draw the ROC curves of telling training images from unseen ones by the recovery error."""
-    rows = [row for row in audit.table("membership") if row["method"] in results.methods]
+    by_mask: dict[str, list[dict[str, Any]]] = {mask: [] for mask in results.rows}
+    for row in audit.table("membership"):
+        if row["method"] in results.methods and row["mask"] in by_mask:
+            by_mask[row["mask"]].append(row)
     caption = (
         "An image whose recovery error is small enough is taken for a training image. Each curve shows the share of "
         "training images identified against the share of unseen images mistaken for them. The diagonal is guessing. "
         "Below each plot: the area under the curve with its 95% interval, and with at least 100 unseen images the "
         "share identified at 1% mistaken ones."
     )
-    masks = [mask for mask in results.rows if any(row["mask"] == mask for row in rows)]
-    plots = [_roc_plot(mask, [row for row in rows if row["mask"] == mask], results) for mask in masks]
+    plots = [_roc_plot(mask, rows, results) for mask, rows in by_mask.items() if rows]
     if plots:
         yield Figure("Does the recovery error tell training images from unseen ones?", caption, plots)
 

@@ -29,11 +29,11 @@ def build_costs(audit: SavedAudit) -> list[Cost]:
 
 
 def _generated(audit: SavedAudit) -> Iterator[Cost]:
-    found = audit.block("generated")
-    if found:
-        row = {**found, "recovered": found["distinct"]["approximate"]}
-        name = f"generate and filter, {found['samples']:,} samples"
-        yield _cost(name, row, found["evaluations"] / found["samples"], found["training_images"])
+    generated = audit.block("generated")
+    if generated:
+        row = {**generated, "recovered": generated["distinct"]["approximate"]}
+        name = f"generate and filter, {generated['samples']:,} samples"
+        yield _cost(name, row, generated["evaluations"] / generated["samples"], generated["training_images"])
 
 
 def _cost(name: str, row: Mapping[str, Any], a_try: float, images: int) -> Cost:

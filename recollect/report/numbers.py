@@ -24,10 +24,6 @@ def whole_percent(share: float) -> str:
     return f"{rounded_percent(share)}%"
 
 
-def percent_range(low: float, high: float) -> str:
-    return f"{rounded_percent(low)}–{rounded_percent(high)}%"
-
-
 def two_digits(value: float) -> str:
     """Write two significant digits without a power of ten; what is smaller than 0.001 is written as below it."""
     if not math.isfinite(value):
@@ -51,13 +47,13 @@ def power_of_ten(exponent: int) -> str:
 
 
 def scientific(value: float) -> str:
-    """Write 5e-4 as 5.0 × 10⁻⁴."""
+    """Write 5e-4 as 5.0 × 10⁻⁴, with spaces at which no line ends."""
     if not math.isfinite(value):
         return MISSING
     if value == 0:
         return "0"
     digits, _, exponent = f"{value:.1e}".partition("e")
-    return f"{digits} × {power_of_ten(int(exponent))}"
+    return f"{digits}\N{NARROW NO-BREAK SPACE}×\N{NARROW NO-BREAK SPACE}{power_of_ten(int(exponent))}"
 
 
 def decimals(value: float | None, digits: int = 1) -> str:

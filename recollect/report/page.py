@@ -37,7 +37,23 @@ SCRIPTS = ("rates.js", "tiles.js", "gallery.js", "rounds.js", "start.js")
 
 
 def write_report(folder: str | Path) -> Path:
-    """Read an audit's folder and write report.html into it."""
+    """Read an audit's folder and write report.html into it.
+
+    Args:
+        folder: The folder of the audit.
+
+    Returns:
+        The path of the report.
+
+    Examples:
+        >>> import recollect
+        >>> from recollect.report import write_report
+        >>> _ = recollect.audit(
+        ...     lambda x: x * 0, train="photos?count=4&size=8", masks="half", methods="iterate", out="audit"
+        ... )
+        >>> write_report("audit").name
+        'report.html'
+    """
     page = render(read_audit(folder))
     path = Path(folder) / "report.html"
     with atomically(path) as file:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recollect.errors import InputError
+from recollect.errors import InputError, is_whole
 from recollect.palette import assign_colours
 from recollect.records import AUDIT_FORMAT, SET_LABELS, Record, load_arrays, read_record, read_sealed
 from recollect.scoring import APPROXIMATE
@@ -89,7 +89,8 @@ def read_audit(folder: str | Path, *, pictures: bool = True) -> SavedAudit:
     """Read a folder; what only counts errors needs no pictures."""
     folder = Path(folder)
     facts = read_sealed(folder / "audit.json", AUDIT_FORMAT, "an audit")
-    records = [read_record(folder / "cells" / f"{key}.json") for key in facts.get("cells") or []]
+    images = max(_images_of(facts, name) for name in SET_LABELS)
+    records = [read_record(folder / "cells" / f"{key}.json", images) for key in facts.get("cells") or []]
     if not records:
         raise InputError(
             f"{folder / 'cells'} holds no record of this audit, so there is nothing to report; run the audit again."
@@ -98,6 +99,13 @@ def read_audit(folder: str | Path, *, pictures: bool = True) -> SavedAudit:
     if not pictures:
         return SavedAudit(facts, records)
     return SavedAudit(facts, records, _arrays(folder / "samples.npz"), _arrays(folder / "traces.npz"))
+
+
+def _images_of(facts: Mapping[str, Any], set_name: str) -> int:
+    """Return how many images of a set audit.json states; 0 where it does not."""
+    stated = facts.get(set_name)
+    count = stated.get("images", 0) if isinstance(stated, dict) else 0
+    return int(count) if is_whole(count) else 0
 
 
 def disagreements(audit: SavedAudit) -> Iterator[str]:

@@ -55,7 +55,7 @@ class Example:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        return [("given", self.given), ("recovered", self.estimate), ("original", self.original)]
+        return [("given", self.given), ("result", self.estimate), ("original", self.original)]
 
 
 @dataclass(frozen=True)

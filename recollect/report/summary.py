@@ -15,13 +15,14 @@ from recollect.report.numbers import (
     grey_levels,
     named,
     percent_above,
-    percent_range,
     percent_within,
+    scientific,
     two_digits,
     whole_percent,
 )
 from recollect.report.read import SavedAudit
 from recollect.report.results import Results
+from recollect.scoring import percent_range
 
 Checks = Mapping[str, Sequence[Mapping[str, str]]]  # by level
 _INTERVAL = re.compile(r" \(95% interval [^)]*\)")
@@ -64,7 +65,7 @@ class BigNumber:
 
     @property
     def interval(self) -> str:
-        return f"95% interval {percent_range(self.share['low'], self.share['high'])}"
+        return f"95% interval {percent_range(self.share['low'], self.share['high'], '–')}"
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,10 @@ def reason(audit: SavedAudit) -> str:
     if not verdict:
         return ""
     judged = (verdict["judged"], verdict["value"], verdict["threshold"]["mse"])
-    said = ("rate", finding.get("train", {}).get("value"), audit.threshold)
-    return "" if verdict["outcome"] == "failed" and judged == said else verdict["sentence"]
+    in_numbers = ("rate", finding.get("train", {}).get("value"), audit.threshold)
+    if verdict["outcome"] == "failed" and judged == in_numbers:
+        return ""
+    return str(verdict["sentence"])
 
 
 def _short_reason(verdict: Mapping[str, Any], limit: str) -> str:
@@ -145,7 +148,7 @@ def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:
     return [
         _tried(audit, finding["methods"], results),
         f"Recovered: on average less than {two_digits(grey_levels(threshold))} of 255 {_levels(audit)} off (MSE below "
-        f"{threshold:.0e}).",
+        f"{scientific(threshold)}).",
         *_best(finding, results),
     ]
 
@@ -162,23 +165,28 @@ def cards(audit: SavedAudit, checks: Checks) -> list[Card]:
 def run_facts(audit: SavedAudit) -> list[str]:
     """Say when, with which version and on how many images the audit ran."""
     provenance = audit.block("provenance")
-    sizes = {label: audit.block(name)["images"] for name, label in SET_LABELS.items() if "images" in audit.block(name)}
-    version = (provenance.get("versions") or {}).get("recollect")
-    facts = [calendar_date(provenance.get("started")), f"recollect {version}" if version else ""]
-    noun = audit.kind.removesuffix("s")
-    return [fact for fact in [*facts, f"tested on {counted_kinds(sizes, noun)}" if sizes else ""] if fact]
+    facts = []
+    if day := calendar_date(provenance.get("started")):
+        facts.append(day)
+    if version := (provenance.get("versions") or {}).get("recollect"):
+        facts.append(f"recollect {version}")
+    blocks = {label: audit.block(name) for name, label in SET_LABELS.items()}
+    sizes = {label: block["images"] for label, block in blocks.items() if "images" in block}
+    if sizes:
+        facts.append(f"tested on {counted_kinds(sizes, audit.kind.removesuffix('s'))}")
+    return facts
 
 
 def _tried(audit: SavedAudit, methods: Sequence[str], results: Results) -> str:
     """Say how images were damaged and who tried to recover them. Not all damage is erased pixels."""
     erased = all("erased" in text for text in audit.block("settings").get("masks", {}).values())
-    damage, told = ("Pixels were erased", "which") if erased else ("Images were damaged", "how")
+    damage, unknown = ("Pixels were erased", "which") if erased else ("Images were damaged", "how")
     names = f" ({', '.join(results.masks)})" if len(results.masks) <= _MOST_MASKS else ""
-    ways = f"{damage} in {counted(len(results.masks), 'way')}{names}"
+    damaged = f"{damage} under {counted(len(results.masks), 'mask')}{names}"
     facts = [results.method_facts[name] for name in methods if name in results.method_facts]
     if not all(method.is_attack for method in facts):
-        return f"{ways}. No attack was run, but a reference ({', '.join(methods)}), which was told {told}."
-    tried = f"{ways}; {counted(len(methods), 'attack')} tried to restore them without being told {told}."
+        return f"{damaged}. No attack was run, but a reference ({', '.join(methods)}), which was told {unknown}."
+    tried = f"{damaged}; {counted(len(methods), 'attack')} tried to restore them without being told {unknown}."
     attempts = len(methods) * len(results.masks)
     return f"{tried} An image counts if any attempt succeeds." if attempts > 1 else tried
 
@@ -191,7 +199,7 @@ def _best(finding: Mapping[str, Any], results: Results) -> list[str]:
     if len(bars) == 1 or not best or not most["count"]:
         return []
     if len(best) > 1:
-        return [f"Alone, {named(best)} each recover {most['count']}."]
+        return [f"Each of {named(best)} recovers {most['count']}."]
     return [f"Alone, {best[0]} recovers most: {most['count']}."]
 
 

@@ -64,11 +64,11 @@ def test_a_model_that_copies_is_warned_about() -> None:
 
 def test_control_and_its_overlap() -> None:
     assert checks.check_control(None).level == "warning"
-    assert "40 control images" in checks.check_control(40).sentence
+    assert "ran on 40 images that the model never saw" in checks.check_control(40).sentence
     assert checks.check_overlap([], 9).level == "ok"
     found = checks.check_overlap(["a", "b", "c"], 9)
-    assert (found.level, "3 of the 9 control images" in found.sentence) == ("warning", True)
-    assert found.sentence.endswith("left out of every rate: a, b, c.")
+    assert (found.level, "3 of the 9 unseen images" in found.sentence) == ("warning", True)
+    assert found.sentence.endswith("No rate counts them: a, b, c.")
     many = checks.check_overlap([str(i) for i in range(25)], 30)
     assert many.sentence.endswith("0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 15 more.")
 
@@ -90,6 +90,14 @@ def test_zeros_in_the_originals(zeros: int, level: str, words: str) -> None:
     assert words in found.sentence
 
 
+def test_the_least_of_each_column_is_zero_in_a_range_of_its_own() -> None:
+    rows = torch.rand(20, 7).clamp(min=0.1)
+    rows[3] = 0
+    assert checks.check_black(Images(rows)).level == "note"
+    rows[4, 0] = 0
+    assert checks.check_black(Images(rows)).level == "warning"
+
+
 def test_zeros_are_counted_over_all_chunks() -> None:
     pixels = torch.full((5, 1, 2, 2), 0.5)
     pixels[4] = 0
@@ -104,7 +112,7 @@ def test_the_zero_rule_stands_beside_blind() -> None:
     assert found is not None
     assert found.level == "note"
     assert "exact mask in 75% of the tries" in found.sentence
-    assert "recovers 50% accurately, blind 25%" in found.sentence
+    assert "It recovers 50% accurately, blind 25%" in found.sentence
     hard = checks.check_zero_rule([record("zero-rule", mask_accuracy=[0.5, 0.9])], ["zero-rule"], ["blind"])
     assert hard is not None
     assert hard.level == "ok"
@@ -118,12 +126,12 @@ def test_runs_that_did_not_settle() -> None:
     assert checks.check_stops([record(stop=["converged", "done"])]).level == "ok"
     some = checks.check_stops([record(stop=["converged"] * 8 + ["limit", "cycle"])])
     assert some.level == "note"
-    assert "of 10 by blind, 1 hit the limit of rounds, 1 went in a cycle" in some.sentence
+    assert "blind, 1 of 10 hit the limit of rounds, 1 of 10 ended in a cycle" in some.sentence
     assert checks.check_stops([record(stop=["converged", "limit"])]).level == "warning"
     diverged = [record("known", stop=["done"] * 9 + ["diverged"]), record(stop=["converged"] * 9 + ["limit"])]
     found = checks.check_stops(diverged)
     assert found.level == "warning"  # and a later note does not take it back
-    assert "of 10 by known, 1 diverged; of 10 by blind" in found.sentence
+    assert "known, 1 of 10 diverged; blind, 1 of 10" in found.sentence
     at_limit = [record("iterate", stop=["limit"] * 5)]
     assert checks.check_stops(at_limit).level == "warning"
     assert checks.check_stops(at_limit, ["iterate"]).level == "note"
@@ -154,11 +162,11 @@ def test_attractors_and_recovery() -> None:
     ("known", "level", "words"),
     [
         ("unknown", "note", "are unknown"),
-        ({"train": {"exact": 0, "near": 0, "total": 9}}, "ok", "trained on cats, and has seen 0 of the 9 train images"),
+        ({"train": {"exact": 0, "near": 0, "total": 9}}, "ok", "on cats, and has seen 0 of the 9 training images"),
         ({"train": {"exact": 0, "near": 2, "total": 9}}, "warning",
-         "0 of the 9 train images exactly and 2 in a nearly equal copy: ddnm may recover them from its own memory"),
+         "0 of the 9 training images exactly and 2 in a nearly equal copy: ddnm may recover them from its own memory"),
         ({"train": {"exact": 0, "near": 0, "total": 9}, "control": {"exact": 1, "near": 0, "total": 4}}, "warning",
-         "1 of the 4 control images exactly and 0 in a nearly equal copy: ddnm may recover them from its own memory"),
+         "1 of the 4 unseen images exactly and 0 in a nearly equal copy: ddnm may recover them from its own memory"),
     ],
 )  # fmt: skip
 def test_prior(known: Any, level: str, words: str) -> None:
@@ -175,18 +183,18 @@ def test_a_prior_is_weak_where_simple_inpainting_is_ahead_of_it() -> None:
     weak, strong = strength(1e-1, 1e-2), strength(1e-3, 1e-2)
     assert weak is not None
     assert weak.level == "warning"
-    assert "ahead of simple inpainting (biharmonic) in 0 of 3 tries, by -10.0 dB" in weak.sentence
+    assert "inpainting (biharmonic) in 0 of 3 tries. In the median its images are 10.0 dB worse." in weak.sentence
     assert strong is not None
-    assert (strong.level, "in 3 of 3 tries, by 10.0 dB" in strong.sentence) == ("ok", True)
+    assert (strong.level, "its images are 10.0 dB better." in strong.sentence) == ("ok", True)
     assert checks.check_prior_strength([record("ddnm", mse=[1.0])], ["ddnm"], []) is None
 
 
 @pytest.mark.parametrize(
     ("moved", "flipped", "level", "words"),
     [
-        (0, 0, "ok", "of 8 answers of refined under half, run again in float64 and in batches of 3, none moves"),
-        (3, 0, "note", "3 (38%) move by more than 1e-07 (MSE), by up to 1.3e+01, and 0 change whether"),
-        (3, 2, "warning", "Single answers are not stable"),
+        (0, 0, "ok", "8 recoveries of refined under half were repeated in float64 and in batches of 3. None moved"),
+        (3, 0, "note", "3 of them (38%) moved by more than 1e-07 (MSE), by up to 1.3e+01. The outcome changed for 0."),
+        (3, 2, "warning", "Answers depend on rounding"),
     ],
 )
 def test_stability(moved: int, flipped: int, level: str, words: str) -> None:

@@ -41,7 +41,7 @@ def test_images_keep_their_own_name() -> None:
 
 
 def test_control_images_must_be_alike() -> None:
-    with pytest.raises(InputError, match="3x8x8 and 1x8x8"):
+    with pytest.raises(InputError, match="images of 3x8x8 and images of 1x8x8"):
         load_sets(images(2, 1), images(2, 2, channels=1))
     with pytest.raises(InputError, match="empty"):
         load_sets([], None)

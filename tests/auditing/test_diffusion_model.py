@@ -3,13 +3,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from recollect import Blind, InputError, audit
 from recollect.auditing.tuning import DENOISER_ROUNDS, Setting, search_space
 from recollect.degradation import all_erased, half_kept
-from recollect.diffusion import Denoiser
+from recollect.diffusion import Denoiser, open_denoiser
+from recollect.diffusion.library import diffusers
 from recollect.images import Images
 from tests.auditing.making import images
+from tests.diffusion.folders import unet
 from tests.diffusion.making import memory_of
 
 QUICK: dict[str, Any] = {"masks": "block,half", "methods": "blind,known,iterate"}
@@ -32,6 +35,7 @@ def test_the_noise_level_is_searched_with_gamma_on_images_left_out(tmp_path: Pat
     model = result.facts["model"]
     assert ("annealed" if model["annealed"] else model["noise_level"]) == best["noise_level"]
     assert settings["methods"]["blind"]["limit"] == 10
+    assert "Noise level, gamma and start were searched on 4 other training images" in str(result)
     assert result.rate("train", "block", "blind").value == 1
     assert result.rate("control", "any mask", "blind").value == 0
     saved = json.loads((tmp_path / "audit.json").read_text())
@@ -69,7 +73,7 @@ def test_every_method_runs_and_ddnm_with_the_model_itself_is_a_reference() -> No
     assert "ddnm-model" not in result.counted
     steps = set(result.record("train", "block", "ddnm-model").steps)
     assert steps == {4 * 49}  # two of the 50 quadratic time steps coincide
-    with pytest.raises(InputError, match="ddnm-model is for diffusion models, and this model is none"):
+    with pytest.raises(InputError, match="ddnm-model is for diffusion models of pixels, and this model is none"):
         quick(lambda x: x, train, methods="ddnm-model")
 
 
@@ -117,3 +121,16 @@ def test_mistakes_are_refused() -> None:
         quick(Denoiser.of(lambda x, sigma: x, (3, 4, 4)), train)
     with pytest.raises(InputError, match="audited on one machine"):
         audit(memory_of(train), train=train, measurer=lambda trial, progress: None)  # type: ignore[arg-type, return-value]
+
+
+def test_a_pipeline_is_audited_like_a_denoiser() -> None:
+    pipeline = diffusers().DDPMPipeline(unet(), diffusers().DDPMScheduler(1000))
+    given: dict[str, Any] = {"train": colours(3, 1), "control": colours(3, 2), "gamma": 0.5, "noise_level": 0.2}
+    result = audit(pipeline, masks="block", methods="known", **given)
+    assert result.facts["model"]["noise_level"] == 0.2
+    opened = audit(open_denoiser(pipeline), masks="block", methods="known", **given)
+    assert [r.mse for r in result.records] == [r.mse for r in opened.records]
+
+
+def colours(count: int, seed: int) -> Images:
+    return Images(torch.rand(count, 3, 8, 8, generator=torch.Generator().manual_seed(seed)))

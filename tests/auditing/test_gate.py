@@ -132,8 +132,8 @@ def test_training_images_that_come_out_of_other_pictures_are_counted() -> None:
     assert (found.finding.train.count, found.finding.returned["control"].different) == (0, 1)
     assert found.verdict is not None
     assert found.verdict.reason.startswith(
-        "1 of 40 training images (2.5%) are recovered (MSE below 5e-04), 1 of them from damaged images of other "
-        "pictures alone"
+        "1 of 40 training images (2.5%) are recovered (MSE below 5e-04), 1 of them only as the result of "
+        "damaged copies of other images"
     )
     assert gated(_hands_out_the_first, fail_above=0.02).verdict.outcome == "failed"  # type: ignore[union-attr]
 
@@ -198,5 +198,5 @@ def test_copies_of_training_images_are_no_unseen_images() -> None:
     assert [(row["image"], row["training_image"]) for row in left_out] == [(f"c{i}", str(i)) for i in range(20)]
     assert [row["moved"] for row in left_out[9:16:3]] == ["", "mirrored", "shifted by 1, -1 pixels"]
     (check,) = (check for check in found.checks if check.name == "overlap")
-    assert check.sentence.startswith("20 of the 25 control images are copies of training images")
+    assert check.sentence.startswith("20 of the 25 unseen images are copies of training images")
     assert found.record("control", "half", "iterate").ids == [f"c{i}" for i in range(20, 25)]

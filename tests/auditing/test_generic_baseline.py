@@ -59,9 +59,9 @@ def test_the_record_says_what_the_prior_was_trained_on_and_what_it_knows(
 
 def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(audited: Audit) -> None:
     assert audited.to_dict()["attribution"] == (
-        "Attribution: of 8 training images, attacks recover 8 almost exactly and 8 approximately that nothing restores "
-        "approximately without this model. A generic prior (ddnm) and simple inpainting (biharmonic), which know the "
-        "masks, restore 0 approximately."
+        "Attribution: attacks recover 8 of 8 training images, 8 of them almost exactly, that no generic method "
+        "restores. A generic prior (ddnm) and simple inpainting (biharmonic), which know the masks, "
+        "restore 0 approximately."
     )
     assert audited.to_dict()["attribution"] in " ".join(str(audited).split())
     assert small_audit(masks="half", methods="blind").to_dict()["attribution"] is None
@@ -84,7 +84,9 @@ def test_what_the_prior_restores_by_itself_is_not_attributed() -> None:
     assert restored > 0
     assert found.rate("train", "half", "ddnm", 1e-7).count < restored  # roughly restored counts, also beside exactly
     left = found.rate("train", "half", "blind", 5e-4).count - restored
-    assert f"attacks recover {left} almost exactly and {left} approximately" in str(found.to_dict()["attribution"])
+    assert f"attacks recover {left} of 6 training images, {left} of them almost exactly" in str(
+        found.to_dict()["attribution"]
+    )
     assert found.to_dict()["prior"]["known_to_it"] == "unknown"
     assert next(c for c in found.checks if c.name == "prior").level == "note"
 
@@ -97,11 +99,11 @@ def test_what_a_smooth_surface_restores_is_not_attributed_either(short: DDNM) ->
     found = audit(Memorizer(planes.pixels), train=planes, masks="block", gamma=0.5, start="half_kept", methods=methods)
     assert found.rate("train", "block", "blind").count == found.rate("train", "block", "biharmonic").count == 5
     sentence = str(found.attribution)
-    assert "attacks recover 0 almost exactly and 0 approximately" in sentence
+    assert "attacks recover 0 of 5 training images, 0 of them almost exactly" in sentence
     assert sentence.endswith("restore 5 approximately.")
     strength = next(c for c in found.checks if c.name == "prior-strength")
     assert strength.level == "warning"
-    assert strength.sentence.endswith("it is weak here, and what it does not restore means little.")
+    assert strength.sentence.endswith("The prior is weak here: that it does not restore an image means little.")
 
 
 def test_a_strong_prior_is_no_warning_whatever_it_is_called() -> None:
@@ -155,7 +157,7 @@ def test_alone_it_is_not_called_the_models_memory(short: DDNM) -> None:
 
 def test_with_noise_nothing_is_attributed(short: DDNM) -> None:
     found = small_audit(noise_std=0.02, masks="half", methods={"blind": "blind", "ddnm": short})
-    assert str(found.to_dict()["attribution"]).startswith("No attribution: with noise")
+    assert str(found.to_dict()["attribution"]).startswith("No attribution: generic")
 
 
 def test_the_strongest_settings_are_used(audited: Audit) -> None:

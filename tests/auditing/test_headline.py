@@ -43,7 +43,10 @@ def test_the_headline_of_a_model_that_fits_less_is_approximate_and_says_so() -> 
 
 def test_the_headline_without_control_and_of_one_mask() -> None:
     finding = find(statistics(record([0.0])), EXACT)
-    assert headline(finding).endswith("(95% interval 21-100%). No unseen images were given to compare with.")
+    assert headline(finding) == (
+        "This model reproduces 1 of 1 training image (95% interval 21-100%). "
+        "No unseen images were given to compare with."
+    )
     assert finding.beside.endswith("by blind under one mask, MSE below 1e-07.")
 
 
@@ -70,7 +73,7 @@ def test_an_image_counts_if_any_attack_under_any_mask_recovers_it_in_both_sets()
     assert (finding.train.count, finding.control) == (3, finding.train)
     assert finding.beside == (
         "Counted: images recovered by any of 2 attacks (refined, iterate) under any of 2 masks, MSE below 1e-07. "
-        "Alone, refined and iterate each recover 2 of 4."
+        "Each of refined and iterate recovers 2 of 4."
     )
     weaker = [replace(cells[2], mse=[1.0] * 4) if cell is cells[2] else cell for cell in cells]
     assert find(Statistics(weaker, "refined", counted=both.counted), EXACT).beside.endswith(
@@ -107,9 +110,9 @@ BOTH = statistics(
 def test_what_is_restored_without_the_model_is_not_attributed_to_it() -> None:
     sentence = attribution(BOTH, PRIOR, ["ddnm", "biharmonic"], 0.0)
     assert sentence == (
-        "Attribution: of 4 training images, attacks recover 1 almost exactly and 2 approximately that nothing restores "
-        "approximately without this model. A generic prior (ddnm) and simple inpainting (biharmonic), which know the "
-        "masks, restore 1 approximately."
+        "Attribution: attacks recover 2 of 4 training images, 1 of them almost exactly, that no generic method "
+        "restores. A generic prior (ddnm) and simple inpainting (biharmonic), which know the masks, "
+        "restore 1 approximately."
     )
     alone = attribution(BOTH, {"methods": ["ddnm"], "beside": []}, ["ddnm"], 0.0)
     assert "A generic prior (ddnm) that knows the masks restores 1 approximately." in str(alone)
@@ -118,13 +121,11 @@ def test_what_is_restored_without_the_model_is_not_attributed_to_it() -> None:
 def test_nothing_is_attributed_without_a_prior_with_noise_or_where_no_model_is_used() -> None:
     assert attribution(BOTH, None, [], 0.0) is None
     assert attribution(statistics(*BOTH.records, main="ddnm"), PRIOR, ["ddnm", "biharmonic"], 0.0) is None
-    assert str(attribution(BOTH, PRIOR, ["ddnm", "biharmonic"], 0.1)).startswith("No attribution: with noise")
+    assert str(attribution(BOTH, PRIOR, ["ddnm", "biharmonic"], 0.1)).startswith("No attribution: generic")
 
 
 def test_membership_in_words() -> None:
     sentence = str(membership_sentence(PLANTED))
-    assert sentence.startswith(
-        "Telling training from unseen images by the error (blind): AUC 1.000 (95% interval 0.722 "
-    )
+    assert sentence.startswith("Membership, by the error of blind: AUC 1.000 (95% interval 0.722 ")
     assert sentence.endswith("to 1.000; 0.5 is guessing).")
     assert membership_sentence(BOTH) is None

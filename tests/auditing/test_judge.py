@@ -26,10 +26,11 @@ def test_all_that_can_be_checked_is(planted: Audit) -> None:
     [
         ("known,iterate,blind", "blind"),  # which recovers as much as iterate here
         ("known,iterate", "iterate"),
+        ("known,zero-rule", "zero-rule"),  # which guesses the mask and is told nothing
         ("known", "known"),
         ({"first": Iterate(limit=3), "mine": Refined(limit=3), "informed": KnownMask()}, "mine"),
     ],
-    ids=["names", "without blind", "known alone", "objects"],
+    ids=["names", "without blind", "zero rule", "known alone", "objects"],
 )
 def test_the_strongest_attack_is_named(methods: Any, main: str) -> None:
     found = small_audit(train=3, control=None, masks="half", methods=methods)

@@ -42,6 +42,14 @@ def test_in_full_warnings_come_before_notes(planted: Audit) -> None:
     assert 0 < text.index("warning: Mind this.") < text.index("note: Look here.")
 
 
+def test_where_warnings_are_cut_their_whole_text_is_pointed_to(planted: Audit) -> None:
+    warning = Check("range", "warning", "The stated range is used although another fits far better. " * 3)
+    text = printed(replace(planted, checks=[warning]), 80)
+    assert "warning" in text
+    assert "The warnings in full: see --verbose or the report." in text
+    assert "--verbose" not in printed(replace(planted, checks=[]), 80)
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_by_default_it_fits_one_screen_with_the_verdict_last(planted: Audit, width: int) -> None:
     verdict = decide(

@@ -1,6 +1,7 @@
 """Audits of a tabular autoencoder and of one of signals, which were trained until they memorize."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,10 @@ def test_the_report_of_rows_has_bars_and_says_rows(rows_audit: Audit) -> None:
     page = (folder / "report.html").read_text()
     assert "Rows are drawn as bars" in page
     assert "training rows recovered" in page
+    assert "of 255 parts of the range" in page
+    assert re.search(r'"noun": ?"row"', page)
+    assert "grey levels" not in page.partition("<script")[0]
+    assert not re.search(r">shows (a|another) training image<", page)
     assert Audit.load(folder).kind == "rows"
 
 
@@ -134,6 +139,12 @@ def test_both_through_the_command_line(
     result = here("audit", *model, *train, *control, *short)
     assert result.exit_code == 0, result.output
     assert "reproduces 12 of 12 training rows" in " ".join(result.stdout.split())
+    verified = here("verify", "audit")
+    assert verified.exit_code == 0, verified.output
+    facts = json.loads(Path("audit/audit.json").read_text())
+    assert "rows recovered by" in facts["finding"]["beside"]
+    sentences = [facts["finding"]["beside"], *(check["sentence"] for check in facts["checks"])]
+    assert not [sentence for sentence in sentences if "image" in sentence or "picture" in sentence]
     assert "biharmonic restores images, C x H x W" in mistake(
         "audit", *model, *train, *short, "--methods", "biharmonic"
     )

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from recollect.auditing.stability import Stability, sample_size
 from tests.auditing.making import images, small_audit
+from tests.planted import Memorizer
 
 
 class Chaos(nn.Module):
@@ -30,6 +31,18 @@ class BatchDependent(Chaos):
 
     def forward(self, x: Tensor) -> Tensor:
         return 0.5 * x + 0.01 * len(x)
+
+
+class OnDevice(nn.Module):
+    """A memorizer that an audit meets on the device of its buffer."""
+
+    def __init__(self, stored: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("stored", stored)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = Memorizer(self.get_buffer("stored"))(x)
+        return y
 
 
 def facts(*runs: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +84,16 @@ def test_rounding_that_decides_is_seen_in_float64() -> None:
     assert kept.largest > 1e-2
     (check,) = [check for check in found.checks if check.name == "stability"]
     assert check.level in ("note", "warning")
-    assert check.sentence.startswith("Single answers are not stable: of 2 answers of iterate under block")
+    assert check.sentence.startswith("Answers depend on rounding. 2 recoveries of iterate under block")
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_the_strongest_attack_is_run_again_in_float64_and_in_another_batch_size(device: str) -> None:
+    given = images(32, 1)
+    model = OnDevice(given.pixels).to(device)
+    kept = small_audit(model=model, given=given, control=None, methods="refined", masks="half").facts["stability"]
+    assert [one["change"] for one in kept["runs"]] == ["none", "float64", "batches of 3"]
+    assert Stability.of(kept, 1e-7).moved == 0
 
 
 def test_a_model_without_float64_is_run_in_another_batch_size_alone() -> None:

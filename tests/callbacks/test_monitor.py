@@ -70,7 +70,7 @@ def test_what_is_memorized_is_told_once_with_its_numbers() -> None:
     assert watch.onset == 10
     assert [one.epoch for one in watch.history] == [5, 10, 15]
     assert told == [
-        "Memorization begins. After 10 epochs 16 of 16 training images are recovered, and 0 of 16 unseen images."
+        "Memorization begins. After 10 epochs 16 of 16 training images can be recovered, and 0 of 16 unseen images."
     ]
 
 
@@ -99,6 +99,16 @@ def test_unseen_images_that_are_training_images_are_left_out() -> None:
     found = MemorizationMonitor(STORED, control)(Memorizer(STORED.pixels), 10)
     assert found is not None
     assert (found.control, found.begun) == (Rate(0, 8), True)
+
+
+def test_a_model_that_does_not_take_the_whole_sample_is_refused_before_training() -> None:
+    def f(x: Tensor) -> Tensor:
+        if len(x) > 17:
+            raise RuntimeError("too many images")
+        return x
+
+    with pytest.raises(InputError, match=r"too many images\).*--batch"):
+        MemorizationMonitor(pictures(20, 1), pictures(20, 2)).check(f)
 
 
 # --- the training that is watched
@@ -149,7 +159,22 @@ def test_mistakes_are_refused_before_the_training(settings: dict[str, Any], word
         MemorizationMonitor(STORED, **{"control": UNSEEN} | settings)
 
 
+def test_a_number_of_epochs_is_a_whole_number() -> None:
+    with pytest.raises(InputError, match="The number of epochs done is a whole number; got 'last'"):
+        MemorizationMonitor(STORED, UNSEEN)(lambda x: x, "last")  # type: ignore[arg-type]
+
+
 def test_a_model_that_cannot_be_audited_is_refused_after_the_first_epoch() -> None:
     watch = MemorizationMonitor(STORED, UNSEEN, every=100)
     with pytest.raises(InputError, match="The model returned"):
         watch(lambda x: x[:, :1], 1)
+
+
+def test_a_model_that_breaks_in_training_is_told_once() -> None:
+    told: list[str] = []
+    watch = MemorizationMonitor(STORED, UNSEEN, every=1, images=8, tell=told.append)
+    watch(lambda x: x * 0, 1)
+    assert told == []
+    for epoch in (2, 3):
+        watch(lambda x: x * torch.nan, epoch)
+    assert told == ["After 2 epochs the model's outputs are not finite, so nothing is recovered."]

@@ -11,6 +11,7 @@ from tests.warm import RECOLLECT, Ended, WarmProcess
 
 FACTORY = '''
 import os
+import sys
 import numpy as np
 import torch
 
@@ -43,6 +44,25 @@ def raises():
 
 def dataset():
     return [(torch.from_numpy(one), 0) for one in np.load("train.npy")]
+
+def leaves():
+    sys.exit(0)
+
+class Leaving(torch.nn.Module):
+    def forward(self, x):
+        sys.exit(0)
+
+class Narrow(torch.nn.Module):
+    def forward(self, x):
+        if len(x) > 17:
+            raise RuntimeError("at most 17 images")
+        return x * 0.5
+
+class LeavingSet(list):
+    def __getitem__(self, position):
+        sys.exit(0)
+
+left_by_its_items = LeavingSet(range(6))
 
 def broken():
     return torch.nn.Linear(5, 5)

@@ -36,6 +36,13 @@ def test_every_command_and_option_has_words_of_help(command: str) -> None:
     assert "exit" in shown.lower() or command not in ("audit", "train")
 
 
+@pytest.mark.parametrize("command", ["audit", "train", "plan", "extract", "data split", "canaries make"])
+def test_no_name_is_cut_in_a_terminal_of_80_columns(command: str) -> None:
+    shown = here(*command.split(), "--help", COLUMNS="80").stdout
+    assert "--help" in shown
+    assert "…" not in shown
+
+
 def test_the_version() -> None:
     result = here("--version")
     assert (result.exit_code, result.stdout) == (0, f"recollect {recollect.__version__}\n")

@@ -15,9 +15,10 @@ from recollect.cli.audit import read_number, read_rate_limit
 from recollect.degradation import PAPER_MASKS
 from recollect.errors import InputError
 from recollect.methods import METHODS
+from recollect.records import BYTES_OF_IMAGE
 from recollect.sources import SOURCES
 from tests.auditing.making import pictures
-from tests.cli.running import QUICK, TWO_ATTACKS, fill, here, mistake, run
+from tests.cli.running import AUDIT, QUICK, TWO_ATTACKS, fill, here, mistake, run
 
 
 @pytest.fixture
@@ -56,6 +57,9 @@ def test_a_split_file_and_code_name_the_images_too(folder: Path) -> None:
     result = here("audit", "making_a_model:Planted", "--train", "making_a_model:dataset", *few, "--out", "b")
     assert result.exit_code == 0, result.output
     assert json.loads((folder / "b" / "audit.json").read_text())["train"]["hash"] == found["train"]["hash"]
+    result = here("data", "split", "making_a_model:dataset", "control.npy", "--out", "code.json")
+    assert "It names code, which recollect takes from no file" in result.stdout
+    assert "which no file may name" in mistake("audit", "making_a_model:Planted", "--train", "code.json")
 
 
 def test_json_is_all_that_stdout_holds(folder: Path) -> None:
@@ -74,6 +78,71 @@ def test_without_pictures_no_image_is_written(folder: Path) -> None:
     assert "holds pictures of an earlier audit" in mistake(*few, "--no-pictures")
 
 
+def test_a_model_that_takes_few_images_runs_with_a_chunk_and_is_told_so(folder: Path) -> None:
+    np.save(folder / "train.npy", pictures(20, 1).numpy())
+    few = ["audit", "making_a_model:Narrow", *AUDIT[2:], "--masks", "half", "--methods", "iterate", "--gamma", "0.5"]
+    result = here(*few, "--device", "cpu")
+    assert result.exit_code == 1, result.output
+    assert "raised RuntimeError: at most 17 images. It runs with 16 images at once: add --chunk 16." in result.stderr
+    result = here(*few, "--device", "cpu", "--chunk", "16")
+    assert result.exit_code == 0, result.output
+    assert "The gamma is ignored: none of the methods (iterate) takes it.\n" in result.stderr
+
+
+def test_the_seed_decides_masks_that_are_drawn(folder: Path) -> None:
+    few = [*AUDIT, "--methods", "iterate", "--masks", "random:0.5"]
+    masks: list[tuple[int, str]] = []
+    for seed in ("1", "2", "1"):
+        result = here(*few, "--seed", seed, "--out", f"audit{len(masks)}")
+        assert result.exit_code == 0, result.output
+        cells = sorted((folder / f"audit{len(masks)}" / "cells").glob("train*.json"))
+        settings = json.loads(cells[0].read_text())["settings"]
+        masks.append((settings["seed"], settings["mask"]))
+    assert masks[0] == masks[2]
+    assert masks[0][1] != masks[1][1]
+
+
+def test_a_cell_may_be_as_large_as_its_images_ask_for(folder: Path) -> None:
+    for seed, name in enumerate(("train", "control")):
+        np.save(folder / f"{name}.npy", np.random.default_rng(seed).random((400, 1, 4, 4), dtype=np.float32))
+    few = [*AUDIT, "--masks", "half", "--methods", "iterate", "--gamma", "0.5", "--start", "half_kept"]
+    small = {"RECOLLECT_MAX_RECORD_BYTES": "30000"}
+    written = []
+    for _ in range(2):  # the second one resumes
+        result = here(*few, "--device", "cpu", **small)
+        assert result.exit_code == 0, result.output
+        cells = sorted((folder / "audit" / "cells").glob("*.json"))
+        assert min(cell.stat().st_size for cell in cells) > 30_000
+        written.append([cell.stat().st_mtime_ns for cell in cells])
+    assert written[0] == written[1]
+    assert here("verify", "audit", **small).exit_code == 0
+    larger = cells[0].read_bytes() + b" " * 400 * BYTES_OF_IMAGE
+    cells[0].write_bytes(larger)
+    assert "is JSON of more than 819,200 bytes" in here("verify", "audit", **small).output.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("model", "train", "words"),
+    [
+        ("making_a_model:leaves", "train.npy", "making_a_model:leaves called sys.exit(0)"),
+        ("making_a_model:Leaving", "train.npy", "The model called sys.exit(0)"),
+        ("making_a_model:Planted", "making_a_model:left_by_its_items", "called sys.exit(0)"),
+        (
+            "training_script:build",
+            "train.npy",
+            "Importing training_script for training_script:build called sys.exit(2)",
+        ),
+    ],
+)
+def test_code_that_exits_does_not_pass_the_gate(folder: Path, model: str, train: str, words: str) -> None:
+    parser = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('data')\nparser.parse_args()\n"
+    (folder / "training_script.py").write_text(parser)
+    result = here("audit", model, "--train", train, "--fail-above", "1%")
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert result.stderr.startswith(("recollect: ", "usage: training_script"))
+
+
 def test_the_gate(folder: Path) -> None:
     few = [*QUICK, "--masks", "half", "--methods", "iterate"]
     above = here(*few, "--fail-above", "99%")
@@ -85,7 +154,7 @@ def test_the_gate(folder: Path) -> None:
     assert (verdict["outcome"], verdict["limit"], verdict["threshold"]["name"]) == ("failed", 0.99, "approximate")
     exact = here(*few, "--fail-above", "50%", "--threshold", "exact", "--json")
     assert exact.exit_code == 3
-    assert exact.stderr.startswith(
+    assert exact.stderr.splitlines()[-1].startswith(
         "recollect: Model failed: 6 of 6 training images (100.0%) are recovered (MSE below 1e-07)"
     )
     passed = here("audit", "making_a_model:Forgetful", *few[2:], "--methods", "refined", "--fail-above", "40%")
@@ -146,6 +215,12 @@ def test_the_help_lists_what_is_registered() -> None:
     assert "{" not in shown.split("Arguments")[1]  # every list is filled in
 
 
+def test_the_help_names_every_source_in_a_narrow_terminal() -> None:
+    shown = here("audit", "--help", COLUMNS="80").stdout
+    assert [source for source in SOURCES if source not in shown] == []
+    assert "..." not in shown
+
+
 # --- mistakes: one sentence, exit code 2
 
 
@@ -157,12 +232,12 @@ def test_the_help_lists_what_is_registered() -> None:
         (["--train", "hello world"], "There is no source 'hello world'"),
         (["--train", "fotos?count=4"], "There is no source 'fotos'"),
         (["--train", "photos?cuont=4"], "no parameter 'cuont'"),
-        (["--train", "photos?count=4&size=9"], "differ in size (3x9x9 and 3x8x8)"),
+        (["--train", "photos?count=4&size=9"], "differ in size (images of 3x9x9 and images of 3x8x8)"),
         (["--train", "train.npy?count=0"], "count=0 is not a whole number"),
         (["--train", "empty"], "The folder empty holds nothing that ends like an image file"),
         (["--train", "./empty"], "The folder empty holds nothing"),
         (["--control", "train.npy"], "Every control image is also a training image"),
-        (["--control", "photos?count=4&size=9"], "differ in size (3x8x8 and 3x9x9)"),
+        (["--control", "photos?count=4&size=9"], "differ in size (images of 3x8x8 and images of 3x9x9)"),
         (["--masks", "hlaf"], "There is no mask 'hlaf'"),
         (["--masks", "random:abc"], "'abc' is not a fraction"),
         (["--masks", "random:130%"], "must lie in [0, 1]"),
@@ -263,7 +338,7 @@ def test_shares_and_gammas_are_read() -> None:
 
 
 def test_exit_codes_of_the_process_and_no_traceback(folder: Path) -> None:
-    code, out, err = run(folder, *QUICK, "--masks", "half", "--methods", "iterate", "--fail-above", "1%", "--json")
+    code, out, err = run(folder, *AUDIT, "--masks", "half", "--methods", "iterate", "--fail-above", "1%", "--json")
     assert code == 3
     assert json.loads(out)["command"].startswith("recollect audit making_a_model:Planted --train train.npy")
     assert err.count("\n") == 1  # the verdict alone

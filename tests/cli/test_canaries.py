@@ -20,14 +20,17 @@ def test_make_train_audit(folder: Path) -> None:
     made = here("canaries", "make", "--count", "20", "--repeats", "2", "--like", "like.npy", "--out", "mine")
     assert made.exit_code == 0, made.output
     canaries = open_canaries("mine")
-    assert f"{len(canaries.train)} of 20 canaries are in. Add all {len(canaries.training_images)} files" in made.stdout
+    told = (
+        f"{len(canaries.train)} of 20 canaries go into the training set: add all {len(canaries.training_images)} files"
+    )
+    assert told in made.stdout
     assert canaries.commitment in made.stdout
 
     np.save("train.npy", canaries.training_images.pixels.unique(dim=0).numpy())  # what the model memorizes
     audit = ["audit", "making_a_model:Planted", "--canaries", "mine", "--masks", "half", "--methods", "iterate"]
     result = here(*audit, "--device", "cpu")
     assert result.exit_code == 0, result.output
-    counts = f"of {len(canaries.train)} in and 0 of {len(canaries.control)} out with 2 copies"
+    counts = f"of {len(canaries.train)} in training and 0 of {len(canaries.control)} left out"
     assert counts in " ".join(result.stdout.split())
     assert json.loads(Path("audit/audit.json").read_text())["canaries"]["epsilon"] > 0
 

@@ -19,7 +19,7 @@ def test_the_demo_tells_what_happens_and_ends_with_the_report(tmp_path: Path, mo
     monkeypatch.setattr(demo, "DEMO", SMALL)
     result = here("demo", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("An autoencoder is trained until it reproduces 40 photographs.")
+    assert result.stdout.startswith("An autoencoder is trained until it reproduces 40 crops of photographs.")
     assert "0 of 4 training images, even approximately (95% interval" in " ".join(result.stdout.split())
     assert "any attack" in result.stdout
     assert f"The report: {tmp_path / 'audit' / 'report.html'}" in result.stdout.replace("\n", "")
@@ -33,9 +33,9 @@ def test_the_demo_of_a_diffusion_model_says_what_happens(tmp_path: Path) -> None
     )
     lines: list[str] = []
     result = run_diffusion_demo(tmp_path, lines.append, True, small)
-    assert lines[0].startswith("A diffusion model is trained on 40 photographs for 3 steps.")
+    assert lines[0].startswith("A diffusion model is trained on 40 crops of photographs for 3 steps.")
     assert lines[-1].startswith("\nAuditing: the noise level is searched first")
-    assert result.title == "recollect's demo: a diffusion model of 40 photographs"
+    assert result.title == "recollect's demo: a diffusion model of 40 crops of photographs"
     assert (tmp_path / "audit" / "report.html").exists()
 
 

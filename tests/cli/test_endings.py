@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recollect.names import original_name
 from tests.cli.running import QUICK, TWO_ATTACKS, fill, run
+from tests.file_names import original_name
 
 SENTENCE = "recollect: interrupted; finished work is kept, and the same command resumes it."
 

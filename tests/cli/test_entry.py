@@ -68,15 +68,82 @@ def imported_by(arguments: list[str]) -> tuple[int, set[str]]:
     return done.returncode, {line.rpartition("|")[2].strip() for line in lines}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [(["--help"], 0), (["data", "list"], 0), (["audit", "--nothing"], 2), (["data", "fetch", "nothing"], 2)],
-)
-def test_commands_that_need_no_torch_do_not_wait_for_it(arguments: list[str], code: int) -> None:
-    returned, imported = imported_by(arguments)
-    assert returned == code
+LARGE = {"torch", "scipy", "pandas", "matplotlib", "skimage"}
+
+
+@pytest.mark.parametrize("command", ["--help", "--version", "audit --help", "train --help"])
+def test_help_waits_for_no_large_library(command: str) -> None:
+    returned, imported = imported_by(command.split())
+    assert returned == 0
     assert "recollect.cli.app" in imported
-    assert not imported & {"torch", "scipy", "pandas", "matplotlib", "skimage", "PIL"}
+    assert not imported & {*LARGE, "PIL", "numpy"}
+
+
+def test_sources_are_listed_without_torch() -> None:
+    returned, imported = imported_by(["data", "list"])
+    assert returned == 0
+    assert "recollect.sources.cache" in imported
+    assert not imported & {*LARGE, "PIL"}
+
+
+MISTAKES = [
+    "audit --nothing",
+    "audit a:b",
+    "audit nofile.pt --train photos",
+    "audit ./nofolder --train photos",
+    "audit a:b --train nosuch:x",
+    "audit a:b --train photos --control folder:nowhere",
+    "audit a:b --train photos --canaries c",
+    "audit a:b --train photos --methods nonsense",
+    "audit a:b --train photos --masks nonsense",
+    "audit a:b --train photos --fill nonsense",
+    "audit a:b --train photos --start nonsense",
+    "audit a:b --train photos --gamma -1",
+    "audit a:b --train photos --noise-std -1",
+    "audit a:b --train photos --max-seconds 0",
+    "audit a:b --train photos --threshold exact",
+    "audit a:b --train photos --worker-cpus 2",
+    "audit a:b --train photos --out file",
+    "extract nofile.pt --train photos",
+    "extract a:b --train nosuch:x",
+    "train nosuch:x --out runs",
+    "train photos --out file",
+    "train photos --out runs --network nonsense",
+    "train photos --out runs --optimizer nonsense",
+    "train photos --out runs --until 0",
+    "denoiser train nosuch:x --out runs",
+    "denoiser train photos --out runs --schedule nonsense",
+    "denoiser train photos --out runs --exclude nosuch:x",
+    "canaries make --like nosuch:x",
+    "canaries make --like photos --count 1",
+    "data fetch nothing",
+    "data split nosuch:x",
+    "demo --out file",
+    "plan a:b --train photos --control photos --threshold nonsense",
+    "paper run nonsense",
+    "paper run accurate --max-seconds 0",
+    "paper figure nonsense",
+    "verify nowhere",
+    "report nowhere",
+    "compare nowhere nowhere",
+]
+RUN_EACH = """
+import sys
+from typer.testing import CliRunner
+from recollect.cli.app import app
+for mistake in sys.stdin.read().splitlines():
+    print(CliRunner().invoke(app, mistake.split()).exit_code, "torch" in sys.modules, mistake)
+"""
+
+
+def test_mistakes_are_refused_without_torch(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_EACH], input="\n".join(MISTAKES), capture_output=True, text=True, check=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [f"2 False {mistake}" for mistake in MISTAKES]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("command", ["verify", "compare", "report"])
@@ -85,4 +152,13 @@ def test_saved_audits_are_read_without_torch(command: str, saved: Path) -> None:
     returned, imported = imported_by([command, *folders])
     assert returned == 0
     assert "recollect.report.read" in imported
-    assert not imported & {"torch", "scipy", "pandas", "matplotlib", "skimage"}
+    assert not imported & LARGE
+
+
+def test_threads_of_openmp_do_not_spin_unless_the_user_says_so() -> None:
+    """OpenMP reads the variable when torch is loaded, which recollect does later."""
+    code = "import sys, os, recollect; print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)"
+    unset = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    for environment, shown in ((unset, "passive False"), (unset | {"OMP_WAIT_POLICY": "active"}, "active False")):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout.strip() == shown

@@ -35,3 +35,12 @@ def test_mistakes(folder: Path) -> None:
     assert "leave it out" in mistake("extract", "making_a_model:Planted", "--train", "train.npy", "--label", "3")
     (folder / "empty").mkdir()
     assert "is a folder, not a file" in mistake("extract", "empty", "--train", "train.npy")
+
+
+def test_a_model_that_takes_few_images_runs_with_a_chunk(folder: Path) -> None:
+    command = ["extract", "making_a_model:Narrow", "--train", "train.npy", "--samples", "40", "--device", "cpu"]
+    result = here(*command)
+    assert result.exit_code == 1
+    assert "add --chunk 16" in result.stderr
+    assert "resumes" not in result.stderr
+    assert here(*command, "--chunk", "16").exit_code == 0

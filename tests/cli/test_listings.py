@@ -3,14 +3,15 @@ import pytest
 from recollect.cli import listings
 from recollect.errors import InputError
 from recollect.methods import METHODS
+from recollect.paper.experiments import EXPERIMENTS
 from recollect.sources import SOURCES
 
 
 def test_every_member_is_listed_with_its_summary() -> None:
     for name, method in METHODS.items():
         assert f"- **{name}**: {method.summary}" in listings.methods()
-    for source in SOURCES.values():
-        assert source.example in listings.sources()
+    assert listings.sources().startswith(f"One of {', '.join(SOURCES)}. ")
+    assert list(listings.declared_experiments()) == list(EXPERIMENTS)
 
 
 def test_lists_are_put_in_the_place_of_their_names() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recollect.names import original_name
 from tests.auditing.making import images
 from tests.cli.running import fill, run
+from tests.file_names import original_name
 
 NAMES = [b"a\xff.png", b"b\x1b[31m.png", "größe.png".encode()]
 

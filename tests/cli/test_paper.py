@@ -14,7 +14,7 @@ MISTAKES = [
     (["run", "accurate", "--scale", "full"], "say where it is with --data DIR"),
     (["run", "accurate", "--data", "not/there"], "There is no folder not/there"),
     (["run", "accurate", "--only", "fc99"], "Nothing fits --only fc99. The trainings are fc10-lrelu-adam-photos24, "),
-    (["run", "accurate", "--max-seconds", "-3"], "--max-seconds is a number of seconds, more than 0; got -3."),
+    (["run", "accurate", "--max-seconds", "-3"], "--max-seconds is a positive number, got -3.0."),
     (["run", "accurate", "--device", "abacus"], "The device abacus cannot be used"),
 ]
 

@@ -55,6 +55,8 @@ def test_a_plan_is_written_once(folder: Path) -> None:
         ('fail-above = "1%"', "does not set threshold"),
         ('threshold = "exact"', "does not set fail-above"),
         ('threshold = "exact"\nfail-above = "1%"\nmask = "half"', "sets 'mask', which is no setting"),
+        ('threshold = "exact"\nfail-above = "1%"\ncontrol = "making_a_model:dataset"', "names code for control"),
+        ('threshold = "exact"\nfail-above = "1%"\ncontrol = "code:making_a_model:dataset"', "names code for control"),
         ("threshold = ", "cannot be read as TOML"),
     ],
 )

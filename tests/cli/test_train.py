@@ -74,11 +74,11 @@ def test_there_is_a_checkpoint_at_every_decade(until: float, decades: list[int])
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (["--until", "-1"], "must be positive"),
-        (["--until", "nan"], "must be positive"),
-        (["--rate", "0"], "learning rate must be positive"),
+        (["--until", "-1"], "--until is a positive number"),
+        (["--until", "nan"], "--until is a positive number"),
+        (["--rate", "0"], "--rate is a positive number"),
         (["--batch", "0"], "A batch has at least one image"),
-        (["--optimizer", "sgd"], "no optimizer 'sgd'; choose adam or muon"),
+        (["--optimizer", "sgd"], "no optimizer 'sgd'; choose from adam, muon"),
         (["--device", "nowhere"], "The device nowhere cannot be used"),
         (["--max-seconds", "-1"], "negative"),
         (["--max-steps", "-1"], "negative"),

@@ -1,10 +1,13 @@
 """What comes from a cluster is what comes from this process."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from recollect import load
 from recollect.auditing import ShardedMeasurer
 from recollect.distributed import WorkerPool
 from recollect.models import PortableModel
@@ -54,3 +57,24 @@ def test_an_audit_is_that_of_a_local_run(pool: WorkerPool, tmp_path: Path) -> No
         }
         assert a.mse == pytest.approx(b.mse, rel=1e-4)
     assert len(read_records(tmp_path / "there" / "cells")) == len(there.records)
+
+
+def test_workers_read_a_set_on_disk_in_pieces(
+    pool: WorkerPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(0).random((96, 3, 8, 8), np.float32)
+    np.save(tmp_path / "train.npy", values)
+    held = load(tmp_path / "train.npy")
+    monkeypatch.setenv("RECOLLECT_MAX_IN_MEMORY_BYTES", "1000")
+    monkeypatch.setenv("RECOLLECT_MAX_PIECE_BYTES", str(20 * values[0].nbytes))
+    monkeypatch.chdir(tmp_path)
+    on_disk = load("train.npy")  # workers have other working folders
+    assert len(pickle.dumps(on_disk)) < values.nbytes / 10  # what travels to a worker
+    model = Memorizer(held.pixels)
+    options: dict[str, Any] = {"model": model, "masks": "block", "methods": "iterate", "pictures": False}
+    measurer = ShardedMeasurer(pool, PortableModel(model), len(pool), largest=32)
+    here, there = small_audit(given=held, **options), small_audit(given=on_disk, measurer=measurer, **options)
+    assert [record.key for record in here.records] == [record.key for record in there.records]
+    for mine, theirs in zip(here.records, there.records, strict=True):
+        assert theirs.nearest == mine.nearest
+        assert theirs.mse == pytest.approx(mine.mse, rel=1e-4, abs=1e-12)

@@ -11,7 +11,7 @@ from recollect.records import Record
 from recollect.report import write_report
 from recollect.report.gallery import Tiles, build_gallery, sampling_sentence, thinning
 from recollect.report.results import build_results
-from recollect.report.sprites import Sheets, pictures
+from recollect.report.sprites import Sheet, Sheets, pictures
 from tests.report.browsing import check_numbers, choose, pixels, slide
 from tests.report.conftest import Pages
 from tests.report.making import AuditFiles, record
@@ -22,10 +22,17 @@ MASKS, METHODS = ("block", "half", "scatter", "frame", "stripes", "dust"), ("bli
 def test_pictures_beyond_the_budget_are_thinned_evenly() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (60, 16, 16, 3), np.uint8)
     tiles = {"original/train": Tiles(noise, pictures)}
-    assert thinning(tiles, budget=10 * noise.nbytes) == 1
+    assert thinning({"original/train": Tiles(np.zeros_like(noise), pictures)}, budget=noise.nbytes // 3) == 1
     step = thinning(tiles, budget=noise.nbytes // 3)
     assert step in (3, 4)
     assert len(pictures(noise[::step]).png) <= noise.nbytes // 3 * 1.05
+
+
+def test_pictures_that_fit_as_they_are_are_not_encoded_to_judge_them() -> None:
+    def draw(_: np.ndarray) -> Sheet:
+        raise AssertionError("drawn")
+
+    assert thinning({"original/train": Tiles(np.zeros((60, 16, 16, 3), np.uint8), draw)}, budget=60 * 16 * 16 * 3) == 1
 
 
 def test_a_thinned_gallery_says_so_and_keeps_images_with_their_outcomes(planted: AuditFiles) -> None:

@@ -13,12 +13,12 @@ from recollect.report.numbers import (
     named,
     percent,
     percent_above,
-    percent_range,
     percent_within,
     scientific,
     two_digits,
     whole_percent,
 )
+from recollect.scoring import percent_range
 
 
 def test_rates_have_one_decimal() -> None:
@@ -27,7 +27,7 @@ def test_rates_have_one_decimal() -> None:
 
 
 def test_small_numbers_are_written_with_a_power_of_ten() -> None:
-    assert scientific(5e-4) == "5.0 × 10⁻⁴"
+    assert scientific(5e-4) == "5.0\N{NARROW NO-BREAK SPACE}×\N{NARROW NO-BREAK SPACE}10⁻⁴"
     assert scientific(0.0) == "0"
     assert scientific(math.inf) == "–"
 
@@ -49,7 +49,7 @@ def test_one_thing_has_no_plural() -> None:
 def test_any_fact_is_text() -> None:
     assert as_text(1234567) == "1\u202f234\u202f567"
     assert as_text(0.1) == "0.1"
-    assert as_text(3e-9) == "3.0 × 10⁻⁹"
+    assert as_text(3e-9) == "3.0\N{NARROW NO-BREAK SPACE}×\N{NARROW NO-BREAK SPACE}10⁻⁹"
     assert as_text([]) == "none"
     assert as_text([True, None, "a"]) == "yes, –, a"
     assert as_text([{"a": 1, "b": 2}, {"a": 3}]) == "a 1, b 2; a 3"
@@ -61,7 +61,8 @@ def test_nested_facts_become_rows() -> None:
 
 def test_whole_percents_round_neither_to_nothing_nor_to_all() -> None:
     assert [whole_percent(share) for share in (0, 0.004, 0.5, 0.997, 1)] == ["0%", "0.4%", "50%", "99.7%", "100%"]
-    assert percent_range(0.912, 1) == "91–100%"
+    assert percent_range(0.912, 1) == "91-100%"
+    assert percent_range(0.912, 1, "–") == "91–100%"
 
 
 def test_two_digits_stay_readable() -> None:

@@ -100,9 +100,9 @@ def test_training_images_shown_instead_of_unseen_ones_are_counted_in_the_words_o
 def test_attack_and_threshold_are_explained(planted: AuditFiles) -> None:
     text = " ".join(summary.attack_sentences(planted.in_memory, build_results(planted.in_memory)))
     assert text.startswith(
-        "Pixels were erased in 2 ways (block, dust); 2 attacks tried to restore them without being told which. An "
+        "Pixels were erased under 2 masks (block, dust); 2 attacks tried to restore them without being told which. An "
         "image counts if any attempt succeeds. Recovered: on average less than 5.7 of 255 grey levels off (MSE below "
-        "5e-04)."
+        "5.0\N{NARROW NO-BREAK SPACE}×\N{NARROW NO-BREAK SPACE}10⁻⁴)."
     )
     assert summary.attack_sentences(audit(), build_results(audit())) == []
 
@@ -110,7 +110,7 @@ def test_attack_and_threshold_are_explained(planted: AuditFiles) -> None:
 @pytest.mark.parametrize(
     ("iterate", "said"),
     [
-        ([1e-9, 1.0], ["Alone, blind and iterate each recover 1."]),
+        ([1e-9, 1.0], ["Each of blind and iterate recovers 1."]),
         ([1.0, 1.0], ["Alone, blind recovers most: 1."]),
     ],
 )
@@ -122,7 +122,7 @@ def test_all_attacks_that_recover_most_are_named(iterate: list[float], said: lis
     first, _, *best = summary.attack_sentences(files.in_memory, build_results(files.in_memory))
     assert best == said
     assert first.startswith(
-        "Images were damaged in 1 way (block); 2 attacks tried to restore them without being told how."
+        "Images were damaged under 1 mask (block); 2 attacks tried to restore them without being told how."
     )
 
 

@@ -65,6 +65,27 @@ def archives(draw: st.DrawFn) -> bytes:
     return buffer.getvalue()
 
 
+CELLS = st.one_of(st.floats().map(str), st.integers().map(str), TEXT, st.sampled_from(["", '"', "1e400", "9" * 400]))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> bytes:
+    separator = draw(st.sampled_from([",", ";", "\t"]))
+    rows = draw(st.lists(st.lists(CELLS, max_size=5).map(separator.join), max_size=6))
+    return draw(st.sampled_from(["\n", "\r\n", "\r"])).join(rows).encode("utf-8", "replace")
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> bytes:
+    named = draw(st.dictionaries(st.sampled_from(["model", "train", "fail-above", "threshold", "gamma"]), JSON))
+    lines = (f"{name} = {json.dumps(value)}" for name, value in named.items())
+    return "\n".join(lines).encode()
+
+
+ENTRIES = st.fixed_dictionaries(
+    {"source": st.one_of(TEXT, st.just("images.npy"), st.just("code:os:listdir")), "ids": JSON, "sha256": TEXT}
+)
+SPLITS = st.fixed_dictionaries({"train": ENTRIES, "control": ENTRIES}).map(lambda data: json.dumps(data).encode())
 OPCODES = st.lists(PLAIN_PIECES, max_size=30).map(lambda pieces: b"\x80\x02" + b"".join(pieces) + b".")
 PICKLES = st.one_of(OPCODES, JSON.map(pickle.dumps))
 DOCUMENTS = JSON.map(lambda data: json.dumps(data).encode())
@@ -81,6 +102,10 @@ STRATEGIES = {
     "Tiny ImageNet zip": archives(),
     "diffusion prior": DOCUMENTS,
     "record": DOCUMENTS,
+    ".csv": tables(),
+    ".tsv": tables(),
+    "split record": SPLITS,
+    "plan": plans(),
     "JSON": st.one_of(DOCUMENTS, st.binary()),
 }
 

@@ -8,19 +8,21 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from recollect.auditing.plan import read_plan
 from recollect.checkpoints import save_checkpoint
 from recollect.diffusion import open_denoiser
 from recollect.diffusion.card import Card
 from recollect.models import Probe, open_model, probe_model
 from recollect.networks import NETWORKS
 from recollect.records import Record, read_json, read_record, write_record
-from recollect.sources import load
+from recollect.sources import load, split
 from tests.diffusion.folders import write_prior
 from tests.diffusion.making import pictures
 from tests.models.making import export, images, onnx_convolution, saved, script, tiny
@@ -138,6 +140,54 @@ def _json(folder: Path) -> Path:
     return folder / "facts.json"
 
 
+def _table(suffix: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        rows = np.random.default_rng(0).random((6, 4))
+        lines = ["abcd", *([f"{value:.4f}" for value in row] for row in rows)]
+        separator = "," if suffix == ".csv" else "\t"
+        (folder / f"rows{suffix}").write_text("\n".join(separator.join(line) for line in lines) + "\n")
+        return folder / f"rows{suffix}"
+
+    return make
+
+
+def _split_record(folder: Path) -> Path:
+    _array(".npy")(folder)
+    made = split(f"{folder}/images.npy?count=3", f"{folder}/images.npy?count=2&part=control")
+    beside = json.dumps(made.record()).replace(f"{folder}/", "")  # which is found beside the record
+    (folder / "split.json").write_text(beside)
+    return folder / "split.json"
+
+
+def _plan(folder: Path) -> Path:
+    text = 'model = "m.pt2"\ntrain = "a.npy"\nfail-above = "1%"\nthreshold = "approximate"\ngamma = 0.5\n'
+    (folder / "audit.toml").write_text(text)
+    return folder / "audit.toml"
+
+
+def _read_plan(path: Path) -> object:
+    return read_plan(path, ["model", "train", "control", "gamma", "fail_above", "threshold"])
+
+
+def _autoencoder_folder(folder: Path) -> Path:
+    import diffusers
+
+    settings: dict[str, Any] = {"block_out_channels": (8,), "latent_channels": 4, "layers_per_block": 1}
+    network: Any = diffusers.AutoencoderKL(**settings, norm_num_groups=4)
+    network.save_pretrained(folder / "vae")
+    return folder / "vae"
+
+
+def _masked_folder(folder: Path) -> Path:
+    import transformers
+
+    part = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
+    settings: dict[str, Any] = part | {f"decoder_{name}": value for name, value in part.items()}
+    config = transformers.ViTMAEConfig(**settings, image_size=8, patch_size=4)
+    transformers.ViTMAEForPreTraining(config).save_pretrained(folder / "mae")
+    return folder / "mae"
+
+
 def _open_and_run(path: Path) -> Probe:
     """Open a model and try it on two images, as an audit does first."""
     return probe_model(open_model(path), images(2))
@@ -165,6 +215,12 @@ FORMATS = {
         Format("Tiny ImageNet zip", _tiny_imagenet, lambda path: load(f"tiny-imagenet:{path}")),
         Format("image folder", _image_folder, lambda path: load(f"folder:{path}?size=8")),
         Format("diffusion prior", _prior, open_denoiser),
+        Format("autoencoder folder", _autoencoder_folder, _open_and_run),
+        Format("masked autoencoder folder", _masked_folder, _open_and_run),
+        Format(".csv", _table(".csv"), load),
+        Format(".tsv", _table(".tsv"), load),
+        Format("split record", _split_record, load),
+        Format("plan", _plan, _read_plan),
         Format("record", _record, read_record),
         Format("JSON", _json, read_json),
     ]

@@ -110,8 +110,8 @@ function endColumn(item, cell, description) {
   const name = cell.nearest[position], own = set.name === "train" && name === set.ids[position];
   if (own || cell.nearest_mse[position] >= LENIENT) return null;
   const shown = gallery.returned?.index.indexOf(cell.nearest_index[position]) ?? -1;
-  const picture = shown < 0 ? null : tile(gallery, gallery.returned.sheet, shown, `training image ${name}, on which ${description} ended`);
-  const end = column(`${cell.method} ended on training image ${name}`, picture);
+  const picture = shown < 0 ? null : tile(gallery, gallery.returned.sheet, shown, `training ${gallery.noun} ${name}, on which ${description} ended`);
+  const end = column(`${cell.method} ended on training ${gallery.noun} ${name}`, picture);
   end.className = "ended";
   end.dataset.error = errorOf(item, cell);
   end.dataset.nearest = cell.nearest_mse[position];

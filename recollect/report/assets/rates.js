@@ -58,7 +58,7 @@ function scientific(value) {
   if (value === 0) return "0";
   const [digits, power] = value.toExponential(1).split("e");
   const sign = power.startsWith("-") ? "⁻" : "";
-  return `${digits} × 10${sign}${[...power.slice(1)].map((digit) => SUPERSCRIPT[digit]).join("")}`;
+  return `${digits}\u202f×\u202f10${sign}${[...power.slice(1)].map((digit) => SUPERSCRIPT[digit]).join("")}`;
 }
 
 const TEXT_OF_RATE = {
