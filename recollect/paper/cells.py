@@ -8,6 +8,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from recollect.auditing.method_setup import method_identity
 from recollect.auditing.request import STARTS
 from recollect.degradation import Observation, mask, observe
@@ -19,6 +21,7 @@ from recollect.networks import FullyConnected, UNet
 from recollect.networks.base import PaperSettings
 from recollect.paper.new_masks import NEW_MASKS
 from recollect.records import cell_key, plain
+from recollect.sources import load
 from recollect.training import Recipe
 
 OF_NETWORK = ("width", "dropout")  # changes of a network; all others are of the recipe
@@ -37,32 +40,40 @@ class ImageSet:
     attacked: int | None = None  # so many images, spread evenly; None: all
     control_spelling: str | None = None  # of unseen images, if the data set has too few for as many as trained on
     prior: str | None = None  # diffusion model for generic restoration: the bundled one, or a folder in {data}
-    more_control_spelling: str | None = None  # of the part `more-control`: more unseen images than trained on
+    more_control_spellings: tuple[str, ...] = ()  # of the part `more-control`: more unseen images than trained on
     first_of: str | None = None  # the larger set that the spelling names; this set is its first `count` images
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts that can be loaded."""
-        return ("train", "control") if self.more_control_spelling is None else ("train", "control", MORE_CONTROL)
+        return ("train", "control", MORE_CONTROL) if self.more_control_spellings else ("train", "control")
 
     @property
     def identity(self) -> str:
         """What tells this set from others in the settings of a record."""
         return self.spelling if self.first_of is None else f"{self.spelling}, first {self.count}"
 
-    def source(self, part: str, data: str | None) -> str:
+    def load(self, part: str, data: str | None) -> Images:
+        """Load a part, from all its sources."""
+        loaded = [load(source) for source in self.sources(part, data)]
+        if len(loaded) == 1:
+            return loaded[0]
+        ids = [image for images in loaded for image in images.ids]
+        return Images.from_uint8(torch.cat([images.stored for images in loaded]), ids, f"{self.name} {part}")
+
+    def sources(self, part: str, data: str | None) -> list[str]:
         """Spell where a part is loaded from; an array DATA/NAME-PART.npz replaces the original files."""
         array = Path(data or "") / f"{self.first_of or self.name}-{part}.npz"
         if data and array.is_file():
-            return f"array:{array}"
+            return [f"array:{array}"]
         if "{data}" in self.spelling and not data:
             raise InputError(f"The images {self.name} are from a real data set: say where it is with --data DIR.")
         spellings = {
-            "train": self.spelling,
-            "control": f"{self.control_spelling or self.spelling}&part=control",
-            MORE_CONTROL: f"{self.more_control_spelling}&part=control",
+            "train": (self.spelling,),
+            "control": (f"{self.control_spelling or self.spelling}&part=control",),
+            MORE_CONTROL: self.more_control_spellings,
         }
-        return spellings[part].format(data=data)
+        return [spelling.format(data=data) for spelling in spellings[part]]
 
 
 @dataclass(frozen=True)
@@ -125,15 +136,22 @@ class Fit:
 
     def network(self, shape: tuple[int, int, int]) -> FullyConnected | UNet:
         """Build the network with its first weights."""
-        widths = self.width if isinstance(self.width, tuple) else (self.width,)
+        widths = self._widths
         shared: dict[str, Any] = {"activation": self.activation, "seed": self.seed}
         if self.plain:
             shared["initialisation"] = "pytorch"
         if self.layers is None:
             return UNet(channels=shape[0], widths=widths, skip=self.skip, **shared)
         own: dict[str, Any] = {"width": widths[0], "last_width": widths[1] if len(widths) > 1 else None}
-        own |= {name: value for name, value in self.changes if name in OF_NETWORK}
+        own |= {name: value for name, value in self.changes if name in OF_NETWORK and name != "width"}
         return FullyConnected(shape, layers=self.layers, **own, **shared)
+
+    @property
+    def _widths(self) -> tuple[int, ...]:
+        """The widths of the layers; a changed width is that of the first, and the others keep their ratio to it."""
+        usual = self.width if isinstance(self.width, tuple) else (self.width,)
+        first = dict(self.changes).get("width", usual[0])
+        return tuple(int(width * first / usual[0]) for width in usual)
 
     def recipe(self, network: FullyConnected | UNet, images: int) -> Recipe:
         """Return the settings of the training."""
@@ -226,7 +244,10 @@ class Cell:
         return cell_key(self.identity, self.settings)
 
     def build_method(self, prior: Any = None) -> Any:
-        """Build the method with the paper's settings for this network, or with the cell's own gamma."""
+        """Build the method with the paper's settings for this network, or with the cell's own gamma.
+
+        DDNM has its own defaults: the paper states no settings of it.
+        """
         if self.needs_prior:
             return DDNM(prior, seed=SEED)
         if not self.sees_network:

@@ -54,7 +54,7 @@ def train(fit: Fit, images: Images, folder: Path, pause_after: float, device: to
         **_outcome_facts(fit, outcome),
         "fit": fit.identity, "recipe": recipe.record(), "network": network.settings,
         "images": {"name": fit.images.name, "hash": images.hash, "count": len(images)},
-        "provenance": origin(device),
+        "provenance": origin(device, seed=fit.seed, precision={"steps": outcome.precision, "measured": "float32"}),
     }  # fmt: skip
 
 

@@ -19,11 +19,11 @@ from recollect.auditing.model_identity import weights_hash
 from recollect.degradation import Degradation, Observation
 from recollect.diffusion import can_open_priors
 from recollect.distributed.jobs import Budget, Shared, Task
-from recollect.engine import arithmetic_of
+from recollect.engine import ARITHMETIC_IMAGES, arithmetic_of
 from recollect.images import Images
 from recollect.methods import Blind
 from recollect.paper.answers import CycleErrors, both_answers, unpasting
-from recollect.paper.cells import Cell, Fit
+from recollect.paper.cells import SEED, Cell, Fit
 from recollect.paper.experiment import Experiment, Pictures
 from recollect.paper.fit import is_trained, training_task
 from recollect.paper.origin import origin
@@ -44,6 +44,7 @@ class MeasureCells:
     cells: Sequence[Cell]
     has_pictures: bool = False  # pictures of its weights are still to be computed
     masks_together: int = MASKS_TOGETHER  # the masks of a set of at most so many images are measured in one batch
+    of_training: Sequence[Cell] = ()  # also what other jobs measure with the same weights
 
     def __call__(self, budget: Budget) -> Iterator[Task]:
         missing = self._missing()
@@ -69,7 +70,8 @@ class MeasureCells:
         task = training_task(self.workspace, self.fit, images, budget)
 
         def keep(facts: dict[str, Any]) -> str:
-            line, moved = task.keep(facts), set_aside_stale(AtHand(self.workspace), self.fit, self.cells)
+            line = task.keep(facts)
+            moved = set_aside_stale(AtHand(self.workspace), self.fit, self.of_training or self.cells)
             if not moved:
                 return line
             self.workspace.store.add_training(self.fit, facts)  # the cells will be of this training alone
@@ -215,11 +217,12 @@ def _facts_about(
         own["prior"] = prior_facts({cell.method: method}, {cell.set: images})
     if model is None:
         device = torch.device("cpu")  # where methods without a model compute
-    elif cell.sees_network:
-        own |= {**_network_facts(model, train), "seed": cell.fit.seed}
-        if cell.set != "train":
-            own["unseen_loss"] = _loss(model, images)
-    return origin(device, **own)
+    if model is None or not cell.sees_network:
+        return origin(device, **own, seed=SEED, precision="float32")
+    own |= _network_facts(model, train)
+    if cell.set != "train":
+        own["unseen_loss"] = _loss(model, images)
+    return origin(device, **own, seed=cell.fit.seed)
 
 
 @lru_cache(maxsize=1)  # the cells of one network follow each other
@@ -227,7 +230,7 @@ def _network_facts(f: torch.nn.Module, train: Images) -> dict[str, Any]:
     return {
         "train_loss": _loss(f, train),
         "model": weights_hash(f),
-        "precision": arithmetic_of(f, train.pixels),
+        "precision": arithmetic_of(f, train[:ARITHMETIC_IMAGES].pixels),
     }
 
 
@@ -284,7 +287,9 @@ class ComputeFacts:
 
     def __call__(self, _budget: Budget) -> Iterator[Task]:
         compute = self.experiment.facts
-        if compute is not None and self.workspace.store.facts(self.experiment.name) is None:
+        if compute is None or self.workspace.store.has_facts(self.experiment.name):
+            return
+        if all(is_trained(self.workspace, fit) for fit in self.experiment.trainings(self.scale)):
             yield Task(f"{self.experiment.name}: facts", compute, (self.workspace, self.scale), self._keep)
 
     def _keep(self, facts: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What there is of each experiment: cells, trainings, pictures, and the seconds they took."""
+"""What there is of each experiment, and of each part of a run: recorded, missing, and the seconds."""
 
 from __future__ import annotations
 
@@ -7,41 +7,53 @@ from collections.abc import Iterable, Iterator, Sequence
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.experiments import EXPERIMENTS
-from recollect.paper.run import describe_not_reached
+from recollect.paper.order import MORE, Work, in_parts
+from recollect.paper.run import describe_not_reached, gather, needing_a_network
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
+from recollect.paper.time_left import SecondsOfCells, time_left
 from recollect.paper.workspace import Workspace
 
 
 def overview(scale: Scale, workspace: Workspace) -> Iterator[str]:
-    """Yield two lines for each experiment: what it shows, and what of it is recorded; then the time of all."""
+    """Yield two lines for each experiment: what it shows, and what of it is recorded; then a line for each part."""
     yield f"scale {scale.name}, records in {workspace.store.folder}"
     for experiment in EXPERIMENTS.values():
         yield f"{experiment.name}: {experiment.summary} ({experiment.location})"
         yield "  " + ", ".join(_recorded(experiment, scale, workspace))
-    of_paper = [experiment for experiment in EXPERIMENTS.values() if experiment.is_of_paper]
-    own = _minutes(of_paper, scale, workspace.store, first_seed_alone=True)
-    every = _minutes(EXPERIMENTS.values(), scale, workspace.store)
-    yield f"the paper's own cells at one seed: {own:.1f} min; all: {every:.1f} min"
+    yield "parts, in the order of a run:"
+    yield from _parts(scale, workspace.store)
 
 
-def _minutes(experiments: Iterable[Experiment], scale: Scale, store: Store, *, first_seed_alone: bool = False) -> float:
-    """Add up the minutes of training and measuring that are recorded, each once."""
-    fits: dict[Fit, None] = {}
-    cells: dict[str, Cell] = {}
-    for experiment in experiments:
-        fits |= dict.fromkeys(experiment.fits(scale))
-        cells |= {cell.key: cell for cell in experiment.cells(scale)}
-    trainings, measured = list(fits), list(cells.values())
-    if first_seed_alone:
-        trainings = [fit for fit in trainings if fit == fit.first]
-        measured = [cell for cell in measured if cell.fit == cell.fit.first]
-    return _seconds(trainings, measured, store) / 60
+def _parts(scale: Scale, store: Store) -> Iterator[str]:
+    """Yield for each part of a run what it took so far, and what is missing."""
+    experiments = list(EXPERIMENTS.values())
+    work = gather(experiments, scale)
+    unique = _unique_cells(work)
+    estimates = SecondsOfCells.of(unique, store)
+    for part, trainings in in_parts(work, experiments, scale).items():
+        cells = [cell for of_fit in trainings.values() for cell in of_fit if cell in unique]
+        fits = [] if part == MORE else list(needing_a_network(trainings))
+        yield f"  {part}: {_minutes(fits, cells, store)}; {time_left(fits, cells, store, estimates)}"
 
 
-def _seconds(trainings: Iterable[Fit], measured: Iterable[Cell], store: Store) -> float:
-    trained = sum(facts["seconds"] for fit in trainings if (facts := store.training(fit)))
-    return float(trained + sum(record.seconds for cell in measured if (record := store.find_or_best(cell))))
+def _unique_cells(work: Work) -> set[Cell]:
+    """List each record's cell once: the first network stands for all that share a generic method's record."""
+    unique: dict[str, Cell] = {}
+    for cells in work.values():
+        for cell in cells:
+            unique.setdefault(cell.key, cell)
+    return set(unique.values())
+
+
+def _minutes(trainings: Iterable[Fit], measured: Iterable[Cell], store: Store) -> str:
+    """Add up the minutes of training and measuring that this version has recorded, on each device."""
+    parts = [(f["provenance"]["device"], f["seconds"]) for fit in trainings if (f := store.training(fit))]
+    parts += [(r.provenance["device"], r.seconds) for cell in measured if (r := store.find_or_best(cell))]
+    seconds: dict[str, float] = {}
+    for device, own in parts:
+        seconds[device] = seconds.get(device, 0.0) + own
+    return ", ".join(f"{own / 60:.1f} min on {device}" for device, own in sorted(seconds.items())) or "nothing recorded"
 
 
 def _recorded(experiment: Experiment, scale: Scale, workspace: Workspace) -> Iterator[str]:

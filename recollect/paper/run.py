@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 
@@ -10,15 +10,14 @@ import torch
 
 from recollect.distributed.jobs import Budget, Runner, in_this_process
 from recollect.errors import InputError
-from recollect.locks import lock_folder
+from recollect.files.locks import lock_folder
 from recollect.paper.cells import SEED, Cell, Fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.measure import MASKS_TOGETHER, ComputeFacts, ComputePictures, MeasureCells
+from recollect.paper.order import Work, in_parts
 from recollect.paper.scales import Scale
 from recollect.paper.stale import AtHand, set_aside_stale
 from recollect.paper.workspace import Workspace
-
-Work = dict[Fit, list[Cell]]
 
 
 def run(
@@ -35,29 +34,45 @@ def run(
     work = gather(experiments, scale, only, seeds)
     with lock_folder(workspace.store.folder), lock_folder(workspace.work):
         computable = _leave_out_what_lacks(work, workspace, log)
-        at_hand = AtHand(workspace)
-        for fit, cells in computable.items():
-            if moved := set_aside_stale(at_hand, fit, cells):
-                log(moved)
-                _remove_pictures(experiments, scale, workspace, fit)
+        _set_aside(experiments, scale, workspace, computable, log)
         pictures, facts = _small_jobs(experiments, scale, workspace, only)
         shown = [job.fit for job in pictures if job.fit]
+        asked_for = _asked_for(work, computable, shown)
         on_workers = replace(workspace, device=worker_device or workspace.device)
-        asked_for = _asked_for(work, computable)
-        jobs = [
-            MeasureCells(on_workers, fit, computable.get(fit, []), fit in shown, masks_together)
-            for fit in dict.fromkeys([*asked_for, *shown])
-        ]
-        all_measured = runner(jobs, budget, log)
-        all_computed = in_this_process([*pictures, *facts], budget, log)  # also if a cell failed
+        done = True
+        for part in [*in_parts(asked_for, experiments, scale).values()] or [{}]:  # facts may need no training
+            jobs = _measuring(part, asked_for, shown, on_workers, masks_together)
+            done = runner(jobs, budget, log) and done
+            done = in_this_process([*pictures, *facts], budget, log) and done  # also if a cell failed
         workspace.store.pack()
         log(f"{budget.spent:.0f} s; {progress(workspace, work)}{seconds_recorded(workspace, work)}")
-        return all_measured and all_computed and not _count_missing(workspace, computable)
+        return done and not _count_missing(workspace, computable)
 
 
-def _asked_for(work: Work, computable: Work) -> list[Fit]:
-    """Return the trainings with a cell that can be computed, or with none at all."""
-    return [fit for fit in work if computable[fit] or not work[fit]]
+def _measuring(
+    part: Work, asked_for: Work, shown: Collection[Fit], workspace: Workspace, masks_together: int
+) -> list[MeasureCells]:
+    """Make the jobs of a part; each knows all cells of its training, whose weights it may replace."""
+    return [
+        MeasureCells(workspace, fit, cells, fit in shown, masks_together, asked_for[fit]) for fit, cells in part.items()
+    ]
+
+
+def _set_aside(
+    experiments: Sequence[Experiment], scale: Scale, workspace: Workspace, work: Work, log: Callable[[str], None]
+) -> None:
+    """Move what does not belong to the images, weights and priors at hand, and say so."""
+    at_hand = AtHand(workspace)
+    for fit, cells in work.items():
+        if moved := set_aside_stale(at_hand, fit, cells):
+            log(moved)
+            _remove_pictures(experiments, scale, workspace, fit)
+
+
+def _asked_for(work: Work, computable: Work, shown: Iterable[Fit]) -> Work:
+    """Return the trainings with a cell that can be computed, those with none at all, and those of pictures."""
+    asked_for = {fit: computable[fit] for fit in work if computable[fit] or not work[fit]}
+    return asked_for | {fit: computable.get(fit, []) for fit in shown}
 
 
 def _remove_pictures(experiments: Sequence[Experiment], scale: Scale, workspace: Workspace, fit: Fit) -> None:
@@ -96,7 +111,7 @@ def _one_of_each_method(cells: Iterable[Cell]) -> dict[str, Cell]:
 
 
 def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] = (), seeds: int | None = None) -> Work:
-    """Collect the cells by their training, each once, the first seed of all networks first.
+    """Collect the cells by their training, each once.
 
     Every pattern must match something. Trainings after the first `seeds` of each network are left out.
     """
@@ -104,8 +119,7 @@ def gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str] 
         if not _gather(experiments, scale, [pattern]):
             raise InputError(f"Nothing fits --only {pattern}. {_choices(experiments, scale)}")
     work = _gather(experiments, scale, only)
-    chosen = [fit for fit in work if seeds is None or fit.seed < SEED + seeds]
-    return {fit: work[fit] for fit in sorted(chosen, key=lambda fit: fit.seed)}
+    return {fit: cells for fit, cells in work.items() if seeds is None or fit.seed < SEED + seeds}
 
 
 def _gather(experiments: Sequence[Experiment], scale: Scale, only: Sequence[str]) -> Work:
@@ -135,7 +149,7 @@ def progress(workspace: Workspace, work: Work) -> str:
     cells = [cell for group in work.values() for cell in group]
     recorded = sum(workspace.store.find_or_best(cell) is not None for cell in cells)
     missing = _count_missing(workspace, work)
-    untrained = [fit.name for fit in _needing_a_network(work) if not workspace.store.has_finished(fit)]
+    untrained = [fit.name for fit in needing_a_network(work) if not workspace.store.has_finished(fit)]
     parts = [f"{recorded} of {len(cells)} cells recorded"]
     if missing:
         parts.append(f"{missing} missing")
@@ -146,9 +160,13 @@ def progress(workspace: Workspace, work: Work) -> str:
     return ", ".join(parts) + "."
 
 
-def _needing_a_network(work: Work) -> list[Fit]:
+def needing_a_network(work: Work) -> list[Fit]:
     """Return the trainings that are asked for themselves, or for a method that sees their network."""
-    return [fit for fit, own in work.items() if not own or any(cell.sees_network for cell in own)]
+    needing = []
+    for fit, cells in work.items():
+        if not cells or any(cell.sees_network for cell in cells):
+            needing.append(fit)
+    return needing
 
 
 def seconds_recorded(workspace: Workspace, work: Work) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recollect.auditing.model_identity import weights_hash
@@ -12,6 +12,7 @@ from recollect.checkpoints import load_checkpoint_about
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.paper.cells import Cell, Fit, ImageSet
+from recollect.paper.store import Store, is_current
 from recollect.paper.workspace import Workspace
 from recollect.records import Record
 
@@ -49,9 +50,8 @@ class AtHand:
 def set_aside_stale(at_hand: AtHand, fit: Fit, cells: Sequence[Cell]) -> str:
     """Move records of a training that do not belong to what is at hand; say what was moved, why and where."""
     store = at_hand.workspace.store
-    recorded = {cell.key: cell for cell in map(store.cell_or_best, cells) if store.has(cell)}
     reasons = _Reasons(at_hand)
-    stale = {key: reason for key, cell in recorded.items() if (reason := reasons.of(cell))}
+    stale = {record.key: why for cell, record in _recorded_cells(store, cells) if (why := reasons.of(cell, record))}
     training_is_stale = _is_of_other_images(at_hand, fit)
     if not stale and not training_is_stale:
         return ""
@@ -60,6 +60,15 @@ def set_aside_stale(at_hand: AtHand, fit: Fit, cells: Sequence[Cell]) -> str:
     if training_is_stale:
         counts.append("it was trained on other images")
     return f"{fit.name}: {', '.join(counts)}; these records are now in {aside}, and are measured again."
+
+
+def _recorded_cells(store: Store, cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
+    """Yield the records of cells, those of the best weights too, and those of earlier settings and versions."""
+    for cell in cells:
+        for one in (cell, replace(cell, loss=None)) if cell.is_at_last_loss else (cell,):
+            for record in (store.find(one), store.find_earlier(one)):
+                if record is not None:
+                    yield one, record
 
 
 def check_checkpoints(workspace: Workspace, fit: Fit, images_hash: str) -> None:
@@ -79,10 +88,7 @@ class _Reasons:
     at_hand: AtHand
     _models: dict[object, Any] = field(default_factory=dict)
 
-    def of(self, cell: Cell) -> str:
-        record = self.at_hand.workspace.store.find(cell)
-        if record is None:
-            return ""
+    def of(self, cell: Cell, record: Record) -> str:
         attacked = self._attacked_hash(cell)
         if attacked is not None and _recorded(record, "images", "hash") not in (None, attacked):
             return "measured on other images"
@@ -90,6 +96,8 @@ class _Reasons:
             prior = self._once(cell.method, lambda: self.at_hand.prior(cell)) or {}
             if any(_recorded(record, "prior", name) not in (None, value) for name, value in prior.items()):
                 return "measured with another prior"
+        elif self.at_hand.workspace.store.training(cell.fit) and not is_current(record.provenance):
+            return "measured with an earlier version"
         elif self._once(cell.loss, lambda: self.at_hand.network(cell)) not in (None, record.provenance.get("model")):
             return "measured with other weights"
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from recollect.paper.cells import Cell, Fit
 from recollect.paper.record_file import TRAINING_FORMAT, RecordFile, cell_name, checked_training, file_name
 from recollect.record_lines import LINES
 from recollect.records import CellFolder, Record, earlier_folder, read_json, read_records, read_sealed, write_sealed
+from recollect.version import __version__
 
 FACTS_FORMAT = "recollect-paper-facts-1"
 RECORDS, COMPUTING = "records", "computing"
@@ -31,21 +33,30 @@ class Store:
         self._read: dict[Path, tuple[tuple[int, int], RecordFile]] = {}  # with the time and size of the file
 
     def find(self, cell: Cell) -> Record | None:
-        """Read the record of a cell; a damaged one is reported, never silently computed again."""
-        try:
-            single = self._single.find(cell.key)
-        except InputError as error:
-            raise InputError(f"{str(error).removesuffix('.')}; remove it, and the cell is measured again.") from None
-        record = single or self._file_of(cell).records.get(cell.key)
-        return record and record.with_paste(cell.paste)
+        """Read the record of a cell; a damaged one is reported, never silently computed again.
+
+        One of an earlier version of the package does not count: a suite is of one version.
+        """
+        record = self._single_or_packed(cell)
+        return record.with_paste(cell.paste) if record is not None and is_current(record.provenance) else None
 
     def find_earlier(self, cell: Cell) -> Record | None:
         """Read a record of this cell that was measured with other settings or an earlier version."""
         record = self._file_of(cell).by_name.get(cell_name(cell.identity))
-        return record.with_paste(cell.paste) if record is not None and record.key != cell.key else None
+        if record is None or (record.key == cell.key and is_current(record.provenance)):
+            return None
+        return record.with_paste(cell.paste)
 
     def has(self, cell: Cell) -> bool:
-        return self._single.has(cell.key) or cell.key in self._file_of(cell).records
+        record = self._file_of(cell).records.get(cell.key)
+        return self._single.has(cell.key) or (record is not None and is_current(record.provenance))
+
+    def _single_or_packed(self, cell: Cell) -> Record | None:
+        try:
+            single = self._single.find(cell.key)
+        except InputError as error:
+            raise InputError(f"{str(error).removesuffix('.')}; remove it, and the cell is measured again.") from None
+        return single or self._file_of(cell).records.get(cell.key)
 
     def records(self) -> list[Record]:
         """Read all records, in the order of their keys; of each cell the last one alone."""
@@ -72,7 +83,7 @@ class Store:
             shutil.rmtree(self.folder / COMPUTING)
 
     def set_aside(self, keys: Iterable[str], fit: Fit | None) -> Path:
-        """Move records of cells, and of a training if one is given, out of the way; return the folder."""
+        """Move records of cells, and of a training if one is given, into another folder, and return it."""
         self.pack()
         aside, wanted = earlier_folder(self.folder), set(keys)
         for path in self._paths():
@@ -87,9 +98,11 @@ class Store:
         return aside
 
     def training(self, fit: Fit) -> dict[str, Any] | None:
-        """Read the record of a training; one of another recipe or other weights under its name does not count."""
+        """Read the record of a training; one of another version, recipe or other weights does not count."""
         facts = self._training_named(fit.name)
-        return facts if facts is not None and facts.get("fit", fit.identity) == fit.identity else None
+        if facts is None or not is_current(facts.get("provenance", {})):
+            return None
+        return facts if facts.get("fit", fit.identity) == fit.identity else None
 
     def trainings(self) -> list[dict[str, Any]]:
         """Read all trainings, sorted by name."""
@@ -113,6 +126,11 @@ class Store:
         if facts.pop("experiment", None) != name:
             raise InputError(f"{path} holds the results of another experiment; remove it, and they are computed again.")
         return facts
+
+    def has_facts(self, name: str) -> bool:
+        """Return whether the results of an experiment are there, and of this version of the package."""
+        facts = self.facts(name)
+        return facts is not None and "provenance" in facts and is_current(facts["provenance"])
 
     def add_facts(self, name: str, facts: dict[str, Any]) -> None:
         write_sealed(self._facts_path(name), FACTS_FORMAT, {"experiment": name, **facts})
@@ -143,8 +161,14 @@ class Store:
     def shown(self, cell: Cell) -> Record | None:
         """Return what tables and figures show: the record, or an earlier one until the cell is measured again."""
         cells = [cell, replace(cell, loss=None)] if cell.is_at_last_loss else [cell]
-        found = (find(one) for find in (self.find, self.find_earlier) for one in cells)
-        return next((record for record in found if record), None)
+        records = (find(one) for find in (self.find, self.find_earlier) for one in cells)
+        return next((record for record in records if record), None)
+
+    def versions_shown(self, cells: Iterable[Cell]) -> tuple[int, Counter[str]]:
+        """Count the records that a table of these cells shows, and by their version those of an earlier one."""
+        shown = {cell.key: record for cell in cells if (record := self.shown(cell))}
+        versions = [version_of(record.provenance) for record in shown.values()]
+        return len(shown), Counter(version for version in versions if version != __version__)
 
     def _file_of(self, cell: Cell) -> RecordFile:
         return self._file(self.folder / RECORDS / file_name(cell.identity))
@@ -177,6 +201,16 @@ class Store:
 
     def _facts_path(self, name: str) -> Path:
         return self.folder / "facts" / f"{name}.json"
+
+
+def version_of(provenance: Mapping[str, Any]) -> str:
+    """Read the version of the package that made a record; one without a version counts as of this one."""
+    return str(provenance.get("versions", {}).get("recollect", __version__))
+
+
+def is_current(provenance: Mapping[str, Any]) -> bool:
+    """Return whether this version of the package made a record."""
+    return version_of(provenance) == __version__
 
 
 def losses_reached(training: Mapping[str, Any]) -> set[float]:

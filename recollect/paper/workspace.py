@@ -18,7 +18,6 @@ from recollect.paper import RESULTS, WORK
 from recollect.paper.cells import Cell, Fit, ImageSet
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
-from recollect.sources import load
 from recollect.training import BEST
 
 
@@ -32,7 +31,7 @@ class Workspace:
     device: torch.device
 
     def images(self, fit: Fit, part: str) -> Images:
-        images = load(fit.images.source(part, self.data))
+        images = fit.images.load(part, self.data)
         return images if fit.images.first_of is None else images[: fit.images.count]
 
     def checkpoints(self, fit: Fit) -> dict[float | None, Path]:

@@ -7,11 +7,13 @@ import torch
 
 from recollect import Images, InputError
 from recollect.diffusion import bundled
-from recollect.paper.cells import Cell, ImageSet
+from recollect.duplicates import find_duplicates
+from recollect.paper.cells import MORE_CONTROL, Cell, ImageSet
 from recollect.paper.experiments import perfect_fit
 from recollect.paper.new_masks import NEW_MASKS
 from recollect.paper.scales import FULL
 from recollect.training import Recipe
+from tests.read_only_repository import ROOT
 
 FIT = FULL.perfect("fc10", "lrelu", "adam")
 CELL = Cell(FIT, 1e-8, "train", "block", "blind")
@@ -83,15 +85,39 @@ def test_a_gamma_of_its_own_is_used_and_named(method: str) -> None:
 
 def test_where_images_come_from(tmp_path: Path) -> None:
     real = ImageSet("svhn50", "svhn:{data}/svhn?count=50", 50)
-    assert real.source("control", "/d") == "svhn:/d/svhn?count=50&part=control"
+    assert real.sources("control", "/d") == ["svhn:/d/svhn?count=50&part=control"]
     fewer = replace(real, control_spelling="svhn:{data}/svhn?count=5")
-    assert fewer.source("control", "/d") == "svhn:/d/svhn?count=5&part=control"
-    assert fewer.source("train", "/d") == real.source("train", "/d")
+    assert fewer.sources("control", "/d") == ["svhn:/d/svhn?count=5&part=control"]
+    assert fewer.sources("train", "/d") == real.sources("train", "/d")
     with pytest.raises(InputError, match="--data DIR"):
-        real.source("train", None)
+        real.sources("train", None)
     (tmp_path / "svhn50-train.npz").touch()
-    assert real.source("train", str(tmp_path)) == f"array:{tmp_path}/svhn50-train.npz"
-    assert real.source("control", str(tmp_path)) == f"svhn:{tmp_path}/svhn?count=50&part=control"
+    assert real.sources("train", str(tmp_path)) == [f"array:{tmp_path}/svhn50-train.npz"]
+    assert real.sources("control", str(tmp_path)) == [f"svhn:{tmp_path}/svhn?count=50&part=control"]
+
+
+def test_a_part_can_be_joined_from_several_sources() -> None:
+    photos = [f"photos?count={count}&size=8&seed=1&part={part}" for count, part in ((3, "train"), (2, "control"))]
+    images = ImageSet("photos3", photos[0], 3, more_control_spellings=tuple(photos))
+    assert images.parts == ("train", "control", MORE_CONTROL)
+    one, other = (ImageSet("", spelling, 0).load("train", None) for spelling in photos)
+    joined = images.load(MORE_CONTROL, None)
+    assert joined.ids == (*one.ids, *other.ids)
+    assert torch.equal(joined.stored, torch.cat([one.stored, other.stored]))
+
+
+def test_the_unseen_svhn_images_are_500_without_a_copy_of_a_training_image() -> None:
+    data = ROOT.parent / "shared" / "data"
+    if not (data / "svhn").is_dir():
+        pytest.skip("needs the SVHN files in ../shared/data")
+    images = FULL.few["unet"]
+    unseen, train = images.load(MORE_CONTROL, str(data)), images.load("train", str(data))
+    assert len(unseen) == len(set(unseen.ids)) == 500
+    for file in ("train", "test"):
+        photos = (data / "svhn" / f"{file}_photo_ids.txt").read_text().split()
+        crops = [name for name in (*train.ids, *unseen.ids) if name.startswith(file)]
+        assert len({photos[int(name.split("/")[1])] for name in crops}) == len(crops)
+    assert not find_duplicates(train, unseen).across
 
 
 def test_the_generic_method_has_one_record_for_all_networks_of_the_same_images() -> None:

@@ -1,6 +1,5 @@
 """The committed records: complete in themselves, and measured again where two cores can afford it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from recollect.paper.scales import SMALL
 from recollect.paper.store import Store
 from recollect.paper.workspace import Workspace
 from recollect.records import Record
+from recollect.scoring import APPROXIMATE
 from tests.benchmarks.running import benchmark
 from tests.committed import PAPER, committed_records
 
@@ -34,14 +34,21 @@ def test_every_committed_record_is_small_whole_and_of_an_experiment() -> None:
 
 @pytest.mark.parametrize("scale", ["small", "full"])
 def test_refined_keeps_its_promises_in_every_committed_cell(scale: str) -> None:
-    """At least blind's recoveries at most three times its steps; on average two points below the known mask at most."""
+    """At least blind's recoveries, at most three times its steps and those of iterate; on average two points below the
+    known mask at most."""
     records = committed_records(scale)
     pairs = pair_up(records, "blind", "refined")
+    steps_of_iterate = {id(refined): sum(iterate.steps) for iterate, refined in pair_up(records, "iterate", "refined")}
     assert len(pairs) > 90
+    assert len(steps_of_iterate) > 90
     for blind, refined in pairs:
         assert refined.score.accurate.count >= blind.score.accurate.count, refined.cell
-        assert refined.score.approximate.count >= blind.score.approximate.count, refined.cell
-        assert sum(refined.steps) <= 3 * sum(blind.steps), refined.cell
+        if refined.provenance["train_loss"] < APPROXIMATE:  # otherwise the network cannot show even a whole image
+            assert refined.score.approximate.count >= blind.score.approximate.count, refined.cell
+        if id(refined) in steps_of_iterate:  # it also searches from iterate's answer
+            assert sum(refined.steps) <= 3 * sum(blind.steps) + steps_of_iterate[id(refined)], refined.cell
+    recovered = [sum(record.score.approximate.count for record in column) for column in zip(*pairs, strict=True)]
+    assert recovered[1] >= recovered[0]
     reference = [(known, refined) for known, refined in pair_up(records, "known-400", "refined") if is_train(refined)]
     behind = [known.score.accurate.value - refined.score.accurate.value for known, refined in reference]
     assert sum(behind) / len(behind) < 0.02
@@ -78,11 +85,10 @@ def test_a_committed_training_and_its_cells_measured_again(
         if cell.fit.name == name and cell.loss == 1e-8 and cell.method in methods and cell.mask in masks
     ]
     assert len(cells) == len(masks) * len(methods)
-    patient = [replace(cell, fit=replace(cell.fit, limit_seconds=300)) for cell in cells]
     again = Workspace(Store(tmp_path / "results"), tmp_path / "work", None, torch.device("cpu"))
-    assert run([Experiment("again", "", "", lambda _: patient)], SMALL, again)
+    assert run([Experiment("again", "", "", lambda _: cells)], SMALL, again)
     for cell in cells:
-        before, now = committed.find(cell), again.store.find(cell)
+        before, now = committed.shown(cell), again.store.find(cell)
         assert before is not None
         assert now is not None
         assert abs(before.score.accurate.count - now.score.accurate.count) <= allowed, cell

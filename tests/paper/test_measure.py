@@ -42,6 +42,21 @@ def test_the_seconds_of_a_batch_are_divided_by_the_work_of_each_mask() -> None:
     assert shares(torch.zeros(6, dtype=torch.int64), 2) == pytest.approx([1 / 3] * 3)  # DDNM counts no steps
 
 
+def test_every_record_names_commit_day_device_precision_and_seed(tmp_path: Path) -> None:
+    cells = [Cell(FIT, FIT.milestones[-1], "train", "block", method) for method in ("known", "biharmonic")]
+    other = replace(FIT, seed=43)
+    cells.append(Cell(other, other.milestones[-1], "train", "block", "blind"))
+    workspace = make_workspace(tmp_path)
+    assert run([replace(make_experiment(), cells=lambda _: cells)], SMALL, workspace)
+    about = [record.provenance for record in workspace.store.records()]
+    about += [facts["provenance"] for facts in workspace.store.trainings()]
+    assert len(about) == 5
+    for one in about:
+        assert {"commit", "date", "device", "precision", "seed"} <= set(one)
+    assert [one["seed"] for one in about[3:]] == [42, 43]
+    assert about[3]["precision"]["steps"][0]["forward"] == "float32"
+
+
 def with_prior(prior: str) -> Experiment:
     fit = replace(FIT, images=replace(FIT.images, prior=prior))
     cells = [Cell(fit, loss, "train", "block", "ddnm") for loss in fit.milestones]

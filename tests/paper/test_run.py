@@ -73,11 +73,10 @@ def test_patterns_select_trainings_and_cells() -> None:
     assert len(gather([make_experiment()], SMALL, ["fc3-lrelu-adam"])[FIT]) == 12
 
 
-def test_the_first_seed_of_all_networks_comes_first_and_a_limit_leaves_others_out() -> None:
+def test_a_limit_on_seeds_leaves_further_trainings_out() -> None:
     fits = [replace(FIT, seed=seed) for seed in (42, 43, 44)] + [replace(FIT, optimizer="muon")]
     experiment = replace(make_experiment(), trainings=lambda _: fits)
-    assert [fit.seed for fit in gather([experiment], SMALL)] == [42, 42, 43, 44]
-    assert [fit.seed for fit in gather([experiment], SMALL, seeds=2)] == [42, 42, 43]
+    assert [fit.seed for fit in gather([experiment], SMALL, seeds=2)] == [42, 43, 42]
     assert [fit.name for fit in gather([experiment], SMALL, ["*seed44"])] == ["fc3-lrelu-adam-made4-seed44"]
 
 
@@ -109,6 +108,19 @@ def test_a_record_says_where_its_numbers_come_from(tmp_path: Path) -> None:
 def test_a_pattern_that_matches_nothing_is_an_error(only: list[str]) -> None:
     with pytest.raises(InputError, match=r"Nothing fits --only unet\. The trainings are fc3-lrelu-adam-made4; a cell"):
         gather([make_experiment()], SMALL, only)
+
+
+def test_the_papers_own_cells_are_computed_before_all_others(tmp_path: Path) -> None:
+    usual = replace(FIT, kind="fc10")
+    own, others = make_experiment(("block",), usual).cells(SMALL), make_experiment(("block",), replace(usual, seed=43))
+    later = [replace(own[0], method="known-400"), *others.cells(SMALL)]
+    experiment = replace(make_experiment(), cells=lambda _: [*later, *own])
+    log: list[str] = []
+    assert run([experiment], SMALL, make_workspace(tmp_path), log=log.append)
+    names = [line.split(":")[0] for entry in log[:-1] for line in entry.splitlines()]
+    of_first = [name for name in names if "seed43" not in name]
+    assert names[: len(of_first)] == of_first
+    assert ["known-400" in name for name in of_first] == [False] * (1 + len(own)) + [True]
 
 
 PROGRAM = """

@@ -83,6 +83,21 @@ def test_other_weights_of_a_checkpoint_are_measured_again(tmp_path: Path) -> Non
     assert {name for name in before if before[name] != changed[name]} == {name for name in before if "1e_03" in name}
 
 
+def test_a_new_training_sets_the_cells_of_an_earlier_version_aside(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    lines_of(workspace)
+    before = outcome(tmp_path)
+    for record in workspace.store.records():
+        workspace.store.add(replace(record, provenance={**record.provenance, "versions": {"recollect": "0.0.1"}}))
+    workspace.store.pack()
+    shutil.rmtree(tmp_path / "work")
+    (facts,) = workspace.store.trainings()
+    workspace.store.add_training(FIT, {**facts, "provenance": {"versions": {"recollect": "0.0.1"}}})
+    assert any("6 of its cells were measured with an earlier version" in line for line in lines_of(workspace))
+    assert len(Store(tmp_path / "results" / "earlier" / "1").records()) == 6
+    assert outcome(tmp_path) == before
+
+
 def test_a_checkpoint_of_other_images_is_refused_by_name(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     lines_of(workspace)

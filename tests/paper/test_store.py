@@ -97,6 +97,34 @@ def test_a_new_measurement_replaces_that_of_other_settings(tmp_path: Path) -> No
     assert store.find(LAST) is None
 
 
+def test_a_record_of_an_earlier_version_is_shown_until_the_cell_is_measured_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    add_records(store, [LAST], ERRORS)
+    (record,) = store.records()
+    store.add(replace(record, provenance={**record.provenance, "versions": {"recollect": "0.0.1"}}))
+    store.pack()
+    assert (store.find(LAST), store.has(LAST), store.is_missing(LAST)) == (None, False, True)
+    shown = store.shown(LAST)
+    assert shown is not None
+    assert shown.mse == ERRORS["known"]
+    assert store.versions_shown([LAST]) == (1, {"0.0.1": 1})
+    add_records(store, [LAST], {"known": [1e-5, 1e-5]})
+    store.pack()
+    assert [found.mse for found in store.records()] == [[1e-5, 1e-5]]
+
+
+def test_a_training_and_facts_of_an_earlier_version_are_made_again(tmp_path: Path) -> None:
+    store, earlier = Store(tmp_path), {"provenance": {"versions": {"recollect": "0.0.1"}}}
+    store.add_training(FIT, training(1e-2) | earlier)
+    assert not store.has_finished(FIT)
+    assert [facts["training"] for facts in store.trainings()] == [FIT.name]
+    for facts in (earlier, {"answer": 1}):
+        store.add_facts("made", facts)
+        assert not store.has_facts("made")
+    store.add_facts("made", {"provenance": {}})
+    assert store.has_facts("made")
+
+
 def test_a_training_of_another_recipe_under_the_same_name_does_not_count(tmp_path: Path) -> None:
     store, wider = Store(tmp_path), replace(FIT, width=65)
     store.add_training(FIT, training(1e-2) | {"fit": FIT.identity})

@@ -8,7 +8,7 @@ EXPERIMENTS: Registry[Experiment] = Registry("experiment", "recollect.paper.expe
 
 
 def experiments_named(names: str) -> list[Experiment]:
-    """Look up experiments by their names, separated by commas; "all" means every one."""
+    """Find experiments by their names, separated by commas; "all" means every one."""
     if names == "all":
         return list(EXPERIMENTS.values())
     wanted = [name.strip() for name in names.split(",") if name.strip()]

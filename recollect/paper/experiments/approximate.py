@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def figures(scale: Scale, store: Store) -> dict[str, Figure]:
     from recollect.paper.render.draw import PERCENT
 
-    return perfect_fit.figures(scale, store, "approximate", rate_below(APPROXIMATE), PERCENT)
+    return perfect_fit.figures(scale, store, "approximate", rate_below(APPROXIMATE), PERCENT, "Approximate recovery")
 
 
 def table(scale: Scale, store: Store) -> str:

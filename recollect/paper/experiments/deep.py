@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import BEYOND, Experiment
-from recollect.paper.experiments.perfect_fit import WITH_NETWORK, generic_methods, last_cells
+from recollect.paper.experiments.perfect_fit import WITH_NETWORK, last_cells, with_references
 from recollect.paper.render.tables import both_rates_by_mask
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
@@ -15,7 +15,7 @@ def fits(scale: Scale) -> list[Fit]:
 
 
 def cells(scale: Scale) -> list[Cell]:
-    return [cell for fit in fits(scale) for cell in last_cells(scale, fit, (*WITH_NETWORK, *generic_methods(fit)))]
+    return [cell for fit in fits(scale) for cell in last_cells(scale, fit, with_references(fit, WITH_NETWORK))]
 
 
 def table(scale: Scale, store: Store) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from recollect.paper.cells import Cell, Fit
+from recollect.paper.cells import SEED, Cell, Fit
 from recollect.paper.experiment import BEYOND, Experiment
+from recollect.paper.experiments.perfect_fit import with_references
 from recollect.paper.render.panels import Point, share_of_all
-from recollect.paper.render.tables import markdown
+from recollect.paper.render.tables import markdown, pooled_count
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
 from recollect.scoring import ACCURATE, APPROXIMATE
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 METHOD = "refined"  # the strongest attack that does not know the mask
-EARLY = (1e-2, 1e-3, 1e-4, 1e-5)  # train losses of the undefended network, early stopping
+EARLY = (1e-2, 1e-3, 1e-4, 1e-5, 1e-8)  # train losses of the undefended network; the last stands for no defence
 STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {  # label, settings of the recipe or the network
     "weight_decay": ("weight decay", (0.1, 1.0, 10.0)),
     "input_noise": ("noise on the input", (0.01, 0.03, 0.1)),
@@ -26,10 +27,26 @@ STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {  # label, settings of th
 }
 # No epsilon is claimed of DP-SGD here: which weights are the best is told by the train loss, without noise.
 PRIVATE, CLIP = (0.01, 0.1, 1.0), 0.01  # noise multipliers, and the norm that gradients are clipped to
+MUON_DECAY = (0.0, 0.15, 1.0)  # the second is the recipe's
+TICKS = tuple(digit * 10.0**power for power in range(-4, 1) for digit in (1, 2, 5))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One attacked network, over its trainings: means, and the lowest and highest share."""
+
+    train_loss: float
+    unseen_loss: float
+    accurate: float
+    approximate: tuple[float, float, float]
+
+    @property
+    def point(self) -> Point:
+        return Point(self.unseen_loss, *self.approximate)
 
 
 def undefended(scale: Scale) -> Fit:
-    return scale.growth(scale.growing[1])
+    return scale.growth(scale.middle)
 
 
 def defended(scale: Scale) -> dict[str, list[Fit]]:
@@ -38,80 +55,132 @@ def defended(scale: Scale) -> dict[str, list[Fit]]:
         label: [_defended(scale, (setting, strength)) for strength in strengths]
         for setting, (label, strengths) in STRENGTHS.items()
     }
-    return fits | {"DP-SGD": [_defended(scale, ("noise_multiplier", noise), ("clip", CLIP)) for noise in PRIVATE]}
+    fits["weight decay, Muon"] = [_defended(scale, ("weight_decay", decay), optimizer="muon") for decay in MUON_DECAY]
+    fits["DP-SGD"] = [_defended(scale, ("noise_multiplier", noise), ("clip", CLIP)) for noise in PRIVATE]
+    return fits
 
 
-def _defended(scale: Scale, *changes: tuple[str, float]) -> Fit:
+def _defended(scale: Scale, *changes: tuple[str, float], optimizer: str = "adam") -> Fit:
     """Describe a training in half the usual time: most defended networks never reach the last loss."""
-    fit = scale.growth(scale.growing[1], *changes)
-    return replace(fit, limit_seconds=fit.limit_seconds / 2)
+    fit = scale.growth(scale.middle, *changes, optimizer=optimizer)
+    steps = fit.limit_steps and fit.limit_steps // 2
+    return replace(fit, goal_seconds=fit.goal_seconds / 2, limit_seconds=fit.limit_seconds / 2, limit_steps=steps)
 
 
 def lines(scale: Scale) -> dict[str, list[Cell]]:
     """List the attacked networks of each defence, each as one of its cells."""
-    base = undefended(scale)
-    last = [("none", [base]), *defended(scale).items()]
-    attacked = {label: [_cell(scale, fit, fit.milestones[-1]) for fit in fits] for label, fits in last}
-    return attacked | {"early stopping": [_cell(scale, base, loss) for loss in EARLY]}
+    early = [_cell(scale, undefended(scale), loss) for loss in EARLY]
+    others = {label: [_cell(scale, fit, fit.milestones[-1]) for fit in fits] for label, fits in defended(scale).items()}
+    return {"early stopping": early, **others}
 
 
 def _cell(scale: Scale, fit: Fit, loss: float) -> Cell:
     return Cell(fit, loss, "train", scale.table_masks[0], METHOD)
 
 
+def _again(scale: Scale, network: Cell) -> list[Cell]:
+    """List an attacked network in all its trainings."""
+    number = scale.trainings.get("defences", 1)
+    return [replace(network, fit=replace(network.fit, seed=SEED + i)) for i in range(number)]
+
+
 def cells(scale: Scale) -> list[Cell]:
-    networks = [cell for own in lines(scale).values() for cell in own]
-    return [cell for network in networks for cell in (*_train_cells(scale, network), _unseen_cell(scale, network))]
+    networks = [again for own in lines(scale).values() for cell in own for again in _again(scale, cell)]
+    attacked = [cell for one in networks for part in ("train", "control") for cell in _cells_of(scale, one, part)]
+    return attacked + _reference_cells(scale)
 
 
-def _train_cells(scale: Scale, network: Cell) -> list[Cell]:
-    assert network.loss is not None
-    return [Cell(network.fit, network.loss, "train", mask, METHOD) for mask in scale.table_masks]
+def _cells_of(scale: Scale, network: Cell, part: str) -> list[Cell]:
+    return [replace(network, set=part, mask=mask) for mask in scale.table_masks]
 
 
-def _unseen_cell(scale: Scale, network: Cell) -> Cell:
-    """Return the cell on unseen images, whose record has the loss on them."""
-    return Cell(network.fit, network.loss, "control", scale.table_masks[0], METHOD)
+def _reference_cells(scale: Scale) -> list[Cell]:
+    """List what else recovers the images: the zero rule from the undefended network, and generic restoration."""
+    base = undefended(scale)
+    references = with_references(base, ())
+    return [Cell(base, base.milestones[-1], "train", mask, name) for name in references for mask in scale.table_masks]
 
 
 def figures(scale: Scale, store: Store) -> dict[str, Figure]:
     """Draw the recovered share of the training images against the loss on unseen images."""
     from recollect.paper.render.draw import PERCENT, Axis, Series, series_figure
 
+    drawn = _points(scale, store)
+    losses = [point.x for points in drawn.values() for point in points] or [1e-3, 1e-1]
+    lowest, highest = min(losses) / 1.5, max(losses) * 1.5
+    ticks = tuple(tick for tick in TICKS if lowest < tick < highest)
+    x = Axis("loss on unseen images", (lowest, highest), log=True, ticks=ticks)
+    for name, share in _references(scale, store).items():
+        drawn[name] = [Point(end, share, share, share) for end in x.limits]
+    return {"defences": series_figure([Series("", x, drawn)], PERCENT)}
+
+
+def _points(scale: Scale, store: Store) -> dict[str, list[Point]]:
+    """Make the line of each defence that has a record, from its weakest strength on."""
     drawn: dict[str, list[Point]] = {}
     for label, networks in lines(scale).items():
-        measured = [_measured(scale, store, network) for network in networks]
-        points = [Point(one[0], one[2], one[2], one[2]) for one in measured if one]
+        points = [measured.point for network in networks if (measured := _measured(scale, store, network))]
         if points:
             drawn[label] = points
-    losses = [point.x for points in drawn.values() for point in points] or [1e-3, 1e-1]
-    x = Axis("loss on unseen images", (min(losses) / 1.5, max(losses) * 1.5), log=True)
-    return {"defences": series_figure([Series("approximately recovered training images", x, drawn)], PERCENT)}
+    return drawn
 
 
-def _measured(scale: Scale, store: Store, network: Cell) -> tuple[float, float, float] | None:
-    """Return the loss on unseen images, and the shares recovered accurately and approximately, in percent."""
-    unseen, own = store.shown(_unseen_cell(scale, network)), _train_cells(scale, network)
+def _references(scale: Scale, store: Store) -> dict[str, float]:
+    """Measure the share that each reference recovers, if it is recorded under every mask."""
+    by_name: dict[str, list[Cell]] = {}
+    for cell in _reference_cells(scale):
+        by_name.setdefault(cell.method, []).append(cell)
+    shares = {name: share_of_all(store, cells, APPROXIMATE) for name, cells in by_name.items()}
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+def _measured(scale: Scale, store: Store, network: Cell) -> Measured | None:
+    """Average one attacked network over those of its trainings that are recorded; None without any."""
+    trainings = [one for again in _again(scale, network) if (one := _of_training(scale, store, again))]
+    if not trainings:
+        return None
+    train_loss, unseen_loss, accurate, mean = (sum(column) / len(trainings) for column in zip(*trainings, strict=True))
+    shares = [approximate for *_, approximate in trainings]
+    return Measured(train_loss, unseen_loss, accurate, (mean, min(shares), max(shares)))
+
+
+def _of_training(scale: Scale, store: Store, network: Cell) -> tuple[float, float, float, float] | None:
+    """Return both losses of a training, and the shares recovered accurately and approximately, in percent."""
+    own, unseen = _cells_of(scale, network, "train"), store.shown(_cells_of(scale, network, "control")[0])
     accurate, approximate = (share_of_all(store, own, threshold) for threshold in (ACCURATE, APPROXIMATE))
     if unseen is None or accurate is None or approximate is None:
         return None
-    return float(unseen.provenance["unseen_loss"]), accurate, approximate
+    return float(unseen.provenance["train_loss"]), float(unseen.provenance["unseen_loss"]), accurate, approximate
 
 
 def table(scale: Scale, store: Store) -> str:
-    rows = []
-    for label, networks in lines(scale).items():
-        for network in networks:
-            if measured := _measured(scale, store, network):
-                record = store.shown(network)
-                assert record is not None
-                strength = f"{network.fit.changes[0][1]:g}" if network.fit.changes else ""
-                losses = f"{record.provenance['train_loss']:.1e}", f"{measured[0]:.1e}"
-                rows.append([label, strength, *losses, f"{measured[1]:.0f}", f"{measured[2]:.0f}"])
-    titles = ["defence", "strength", "train loss", "loss on unseen images", "accurate, %", "approximate, %"]
+    networks = [(label, network) for label, own in lines(scale).items() for network in own]
+    rows = [
+        _row(scale, store, label, network, measured)
+        for label, network in networks
+        if (measured := _measured(scale, store, network))
+    ]
+    rows += [[name, "", "", "", "", f"{share:.0f}", ""] for name, share in _references(scale, store).items()]
+    titles = [
+        "defence", "strength", "train loss", "loss on unseen images", "accurate, %", "approximate, %", "unseen images",
+    ]  # fmt: skip
     return (
-        f"Training images recovered by {METHOD}, mean over {', '.join(scale.table_masks)}:\n\n{markdown(titles, rows)}"
+        f"Training images recovered by {METHOD}, mean over {', '.join(scale.table_masks)} and over "
+        f"{scale.trainings.get('defences', 1)} trainings (lowest to highest), and unseen images recovered "
+        f"approximately. Below: the references.\n\n{markdown(titles, rows)}"
     )
+
+
+def _row(scale: Scale, store: Store, label: str, network: Cell, measured: Measured) -> list[str]:
+    mean, low, high = measured.approximate
+    unseen = [cell for again in _again(scale, network) for cell in _cells_of(scale, again, "control")]
+    losses = f"{measured.train_loss:.1e}", f"{measured.unseen_loss:.1e}"
+    shares = f"{measured.accurate:.0f}", f"{mean:.0f} ({low:.0f} to {high:.0f})"
+    return [label, _strength(network), *losses, *shares, pooled_count(store, unseen, APPROXIMATE)]
+
+
+def _strength(network: Cell) -> str:
+    return f"{network.fit.changes[0][1]:g}" if network.fit.changes else network.loss_name
 
 
 EXPERIMENT = Experiment(

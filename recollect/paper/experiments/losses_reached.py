@@ -10,7 +10,7 @@ from recollect.paper.cells import Fit
 from recollect.paper.experiment import BEYOND, Experiment
 from recollect.paper.render.tables import markdown
 from recollect.paper.scales import PERFECT, Scale
-from recollect.paper.store import Store
+from recollect.paper.store import Store, version_of
 from recollect.records import Record
 
 Part = tuple[str, str]  # a training, or the generic method on a set of images; and the device
@@ -34,8 +34,11 @@ def table(scale: Scale, store: Store) -> str:
         seconds = {m["wanted"]: f"{m['seconds']:.0f} s" for m in facts["milestones"]}
         goal = f"{facts['goal']['loss']:.0e} in {facts['goal']['seconds']:.0f} s"
         passed = [seconds.get(loss, "") for loss in PERFECT]
-        rows.append([facts["training"], goal, *passed, f"{facts['loss']:.1e}", facts["provenance"]["device"]])
-    titles = ["training", "goal", *(f"{loss:.0e}" for loss in PERFECT), "best", "trained on"]
+        origin = facts["provenance"]
+        rows.append([
+            facts["training"], goal, *passed, f"{facts['loss']:.1e}", origin["device"], version_of(origin),
+        ])  # fmt: skip
+    titles = ["training", "goal", *(f"{loss:.0e}" for loss in PERFECT), "best", "trained on", "recollect"]
     by_loss = f"Seconds to each train loss, {scale.name} scale:\n\n{markdown(titles, rows)}"
     return f"{by_loss}\nSeconds of each part:\n\n{_parts_table(trainings, store.records())}"
 

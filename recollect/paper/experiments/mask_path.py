@@ -19,7 +19,7 @@ ROUNDS = 6  # shown; after its last round an estimate is repeated
 
 
 def fit(scale: Scale) -> Fit:
-    return scale.perfect("fc10", "lrelu", "adam")
+    return scale.pictured("fc10", "lrelu", "adam")
 
 
 def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.paper.cells import Cell
 from recollect.paper.experiments.moderate import CHECKED, cells_of, moderate_experiment
-from recollect.paper.experiments.perfect_fit import WITH_NETWORK, generic_methods
+from recollect.paper.experiments.perfect_fit import WITH_NETWORK, with_references
 from recollect.paper.scales import Scale
 
 # Approximate recovery, percent, on the paper's three masks.
@@ -15,7 +15,7 @@ GAMMA = 1.0  # beside the paper's 0.1: with many images it recovers more (docs/r
 
 def cells(scale: Scale) -> list[Cell]:
     fits = [scale.moderate("fc20", "lrelu", "muon")]  # Adam stalls: benchmarks/moderate_overfitting.py
-    own = (*WITH_NETWORK, *generic_methods(fits[0]))
+    own = with_references(fits[0], WITH_NETWORK)
     return cells_of(scale, fits, own) + cells_of(scale, fits, CHECKED, gamma=GAMMA)
 
 

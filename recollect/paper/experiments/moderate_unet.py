@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.paper.cells import Cell
 from recollect.paper.experiments.moderate import cells_of, moderate_experiment
-from recollect.paper.experiments.perfect_fit import WITH_NETWORK, generic_methods
+from recollect.paper.experiments.perfect_fit import WITH_NETWORK, with_references
 from recollect.paper.scales import Scale
 
 NETWORKS = (("softplus", "muon"), ("softplus", "adam"), ("lrelu", "muon"), ("prelu", "muon"))
@@ -14,7 +14,7 @@ PAPER = {"iterate": (0.6, 10.2, 1.2), "blind": (50.3, 75.9, 22.9), "known": (59.
 
 def cells(scale: Scale) -> list[Cell]:
     fits = [scale.moderate("unet", activation, optimizer) for activation, optimizer in NETWORKS]
-    return cells_of(scale, fits, (*WITH_NETWORK, *generic_methods(fits[0])))
+    return cells_of(scale, fits, with_references(fits[0], WITH_NETWORK))
 
 
 EXPERIMENT = moderate_experiment(

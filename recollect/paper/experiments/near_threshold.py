@@ -8,11 +8,10 @@ import numpy as np
 
 from recollect.auditing import recover
 from recollect.auditing.pictures import set_pictures
-from recollect.errors import InputError
 from recollect.images import Images
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Arrays, Experiment, Pictures
-from recollect.paper.scales import Scale
+from recollect.paper.scales import MODERATE, Scale
 from recollect.paper.workspace import Workspace
 from recollect.scoring import APPROXIMATE, mse
 
@@ -24,11 +23,14 @@ SEARCHED, SHOWN = 1000, 8
 
 
 def fit(scale: Scale) -> Fit:
-    return scale.moderate("fc20", "lrelu", "muon")
+    return scale.pictured("fc20", "lrelu", "muon", MODERATE)
 
 
 def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
-    """Recover under each mask of the table; keep the recoveries whose error is closest below the threshold."""
+    """Recover under each mask of the table; keep the recoveries whose error is closest below the threshold.
+
+    If there are none, there are no arrays and no picture.
+    """
     f, images = workspace.best_network(fit), workspace.images(fit, "train")[:SEARCHED]
     candidates: list[tuple[float, np.ndarray, np.ndarray]] = []
     for name in scale.table_masks:
@@ -37,10 +39,12 @@ def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
         errors = mse(estimate, images.pixels).numpy()
         below = np.flatnonzero(errors < APPROXIMATE)
         chosen = below[np.argsort(-errors[below])][:SHOWN]
+        if not len(chosen):
+            continue
         originals, recovered = _pixels(images[chosen]), _pixels(Images(estimate[chosen].clamp(0, 1)))
         candidates += list(zip(errors[chosen], originals, recovered, strict=True))
     if not candidates:
-        raise InputError(f"No image is recovered with an error below {APPROXIMATE:g}: there is nothing to show.")
+        return {}
     shown = sorted(candidates, key=lambda candidate: -candidate[0])[:SHOWN]
     errors, originals, recovered = (np.stack(column) for column in zip(*shown, strict=True))
     return {"mse": errors, "original": originals, "recovered": recovered}

@@ -1,4 +1,4 @@
-"""Erased pixels and noise on the others: FC-10 and FC-20, mask 1."""
+"""Erased pixels and noise on the others: FC-10 and FC-20, one mask."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NETWORKS = (("fc10", "adam"), ("fc20", "adam"), ("fc10", "muon"))
 NOISE = 0.02
+TITLES = {"accurate": "Accurate recovery", "approximate": "Approximate recovery", "psnr": "Mean PSNR"}
 
 
 def fits(scale: Scale) -> list[Fit]:
@@ -52,7 +53,8 @@ def figures(scale: Scale, store: Store) -> dict[str, Figure]:
     drawn = {}
     for name, (statistic, y) in statistics.items():
         panels = [against_loss(store, _cells_of(scale, fit), statistic) for fit in fits(scale)]
-        drawn[f"noise-{name}"] = grid_figure({"": panels}, columns, LOSS, y)
+        title = f"{TITLES[name]} with noise of {NOISE}, {scale.masks[0]}"
+        drawn[f"noise-{name}"] = grid_figure({"": panels}, columns, LOSS, y, title)
     return drawn
 
 
@@ -78,7 +80,7 @@ def table(scale: Scale, store: Store) -> str:
 
 EXPERIMENT = Experiment(
     name="noise",
-    summary="recovery with noise of 0.02 on top of mask 1, FC-10 and FC-20 LReLU",
+    summary="recovery with noise of 0.02 under the mask block, FC-10 and FC-20 LReLU",
     location="Figure 10",
     cells=cells,
     figures=figures,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import BEYOND, Experiment
-from recollect.paper.experiments.perfect_fit import REPEATED, last_cells
+from recollect.paper.experiments.perfect_fit import REPEATED, last_cells, with_references
 from recollect.paper.render.tables import both_rates_by_mask
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
@@ -16,16 +14,16 @@ NETWORKS = (("fc10", "lrelu"), ("fc10", "prelu"), ("unet", "lrelu"), ("unet", "p
 
 def fits(scale: Scale) -> list[Fit]:
     """List the networks: PyTorch's initialisation, Adam at a constant rate, for as long as the suite's recipe has."""
-    return [replace(scale.perfect(kind, activation, "adam"), plain=True) for kind, activation in NETWORKS]
+    return [scale.plain(kind, activation) for kind, activation in NETWORKS]
 
 
 def cells(scale: Scale) -> list[Cell]:
-    return [cell for fit in fits(scale) for cell in last_cells(scale, fit, REPEATED)]
+    return [cell for fit in fits(scale) for cell in last_cells(scale, fit, with_references(fit, REPEATED))]
 
 
 def table(scale: Scale, store: Store) -> str:
     """Make a table for each threshold, at the loss that the plain recipe comes to."""
-    return both_rates_by_mask(store, cells(scale), REPEATED)
+    return both_rates_by_mask(store, cells(scale), (*REPEATED, "zero-rule"))
 
 
 EXPERIMENT = Experiment(

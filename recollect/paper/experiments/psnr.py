@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def figures(scale: Scale, store: Store) -> dict[str, Figure]:
     from recollect.paper.render.draw import DECIBEL
 
-    return perfect_fit.figures(scale, store, "psnr", mean_psnr, DECIBEL)
+    return perfect_fit.figures(scale, store, "psnr", mean_psnr, DECIBEL, "Mean PSNR")
 
 
 def table(scale: Scale, store: Store) -> str:

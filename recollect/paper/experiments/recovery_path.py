@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 IMAGES = 3
-SHOWN = (1, 2, 3, 5, 10, 20, 40)  # rounds of blind, applications of the autoencoder
+SHOWN = (1, 2, 5, 40)  # rounds of blind, applications of the autoencoder
 
 
 def fit(scale: Scale) -> Fit:
-    return scale.perfect("fc10", "lrelu", "adam")
+    return scale.pictured("fc10", "lrelu", "adam")
 
 
 def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:

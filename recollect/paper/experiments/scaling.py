@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import BEYOND, Experiment
+from recollect.paper.experiments.perfect_fit import with_references
 from recollect.paper.render.panels import Point, share_of_all
-from recollect.paper.render.tables import markdown
+from recollect.paper.render.tables import markdown, pooled_count
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
 from recollect.scoring import APPROXIMATE
@@ -16,7 +17,10 @@ from recollect.scoring import APPROXIMATE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from recollect.paper.render.draw import Series
+
 METHOD = "blind"
+Share = tuple[float, float, float]  # mean over trainings, lowest, highest, in percent
 
 
 def by_number(scale: Scale) -> list[Fit]:
@@ -25,56 +29,108 @@ def by_number(scale: Scale) -> list[Fit]:
 
 
 def by_width(scale: Scale) -> list[Fit]:
-    """List the trainings of other widths, on the largest set but one."""
-    return [scale.growth(scale.growing[-2], ("width", width)) for width in scale.widths]
+    """List the trainings of other widths, on the middle set."""
+    return [scale.growth(scale.middle, ("width", width)) for width in scale.widths]
+
+
+def networks(scale: Scale) -> list[Fit]:
+    return [*by_number(scale), *by_width(scale)]
 
 
 def cells(scale: Scale) -> list[Cell]:
-    return [cell for fit in (*by_number(scale), *by_width(scale)) for cell in _cells_of(scale, fit)]
+    return [
+        cell
+        for fit in networks(scale)
+        for cell in (*_train_cells(scale, fit), *_unseen_cells(scale, fit), *_reference_cells(scale, fit))
+    ]
 
 
-def _cells_of(scale: Scale, fit: Fit) -> list[Cell]:
+def _trainings(scale: Scale, fit: Fit) -> list[Fit]:
+    return [fit, *scale.repeats(fit)]
+
+
+def _train_cells(scale: Scale, fit: Fit) -> list[Cell]:
     """List the cells of all trainings of one network."""
     return [
         Cell(training, loss, "train", mask, METHOD)
-        for training in (fit, *scale.repeats(fit))
+        for training in _trainings(scale, fit)
         for loss in training.milestones
         for mask in scale.table_masks
     ]
 
 
+def _unseen_cells(scale: Scale, fit: Fit) -> list[Cell]:
+    return [
+        Cell(training, training.milestones[-1], "control", mask, METHOD)
+        for training in _trainings(scale, fit)
+        for mask in scale.table_masks
+    ]
+
+
+def _reference_cells(scale: Scale, fit: Fit) -> list[Cell]:
+    """List what else recovers the images at the last loss: the zero rule, and methods that see no network."""
+    references = with_references(fit, ())
+    return [Cell(fit, fit.milestones[-1], "train", mask, name) for name in references for mask in scale.table_masks]
+
+
+def _references(scale: Scale) -> list[str]:
+    """Name the references; the sets have the same."""
+    return list(dict.fromkeys(cell.method for cell in _reference_cells(scale, scale.growth(scale.middle))))
+
+
 def figures(scale: Scale, store: Store) -> dict[str, Figure]:
     """Draw the share against the number of images and against the width, a line for each loss."""
-    from recollect.paper.render.draw import PERCENT, Axis, Series, series_figure
+    from recollect.paper.render.draw import PERCENT, series_figure
 
     numbers = {fit: float(fit.images.count) for fit in by_number(scale)}
-    widths = {fit: float(dict(fit.changes)["width"]) for fit in by_width(scale)}
-    usual = by_number(scale)[-2]
-    assert isinstance(usual.width, int)
-    widths[usual] = float(usual.width)
-    panels = []
-    for title, sizes in (("images", numbers), ("width of the network", widths)):
-        limits = (min(sizes.values()) / 1.3, max(sizes.values()) * 1.3)
-        lines = {f"loss {loss:.0e}": _line(scale, store, sizes, loss) for loss in usual.milestones}
-        panels.append(Series(title, Axis(title, limits, log=True), {name: own for name, own in lines.items() if own}))
-    return {"scaling": series_figure(panels, PERCENT)}
+    return {"scaling": series_figure([
+        _panel(scale, store, "images, at the usual width", numbers),
+        _panel(scale, store, f"width, {scale.middle.count} images", _by_width_and_usual(scale)),
+    ], PERCENT)}  # fmt: skip
 
 
-def _line(scale: Scale, store: Store, sizes: dict[Fit, float], loss: float) -> list[Point]:
+def _by_width_and_usual(scale: Scale) -> dict[Fit, float]:
+    """Return the widths of the networks on the middle set, with the usual one."""
+    fits = [scale.growth(scale.middle), *by_width(scale)]
+    return {fit: float(_width(fit)) for fit in sorted(fits, key=_width)}
+
+
+def _width(fit: Fit) -> int:
+    assert isinstance(fit.width, int)
+    return int(dict(fit.changes).get("width", fit.width))
+
+
+def _panel(scale: Scale, store: Store, title: str, sizes: Mapping[Fit, float]) -> Series:
+    from recollect.paper.render.draw import Axis, Series
+
+    lines = {f"{METHOD}, loss {loss:.0e}": _line(scale, store, sizes, loss) for loss in next(iter(sizes)).milestones}
+    for name in _references(scale):
+        lines[name] = _reference_line(scale, store, sizes, name)
+    x = Axis(title, (min(sizes.values()) / 1.3, max(sizes.values()) * 1.3), log=True, ticks=tuple(sizes.values()))
+    return Series("", x, {name: own for name, own in lines.items() if own})
+
+
+def _line(scale: Scale, store: Store, sizes: Mapping[Fit, float], loss: float) -> list[Point]:
     """Make a point for each network with records: the mean share over masks and trainings, and the range."""
-    points = []
-    for fit, size in sorted(sizes.items(), key=lambda pair: pair[1]):
-        if share := _share(scale, store, fit, loss):
-            points.append(Point(size, *share))
-    return points
+    shares = {size: _share(scale, store, fit, loss) for fit, size in sizes.items()}
+    return [Point(size, *share) for size, share in shares.items() if share]
 
 
-def _share(scale: Scale, store: Store, fit: Fit, loss: float) -> tuple[float, float, float] | None:
+def _reference_line(scale: Scale, store: Store, sizes: Mapping[Fit, float], name: str) -> list[Point]:
+    shares = {size: _reference(scale, store, fit, name) for fit, size in sizes.items()}
+    return [Point(size, share, share, share) for size, share in shares.items() if share is not None]
+
+
+def _share(scale: Scale, store: Store, fit: Fit, loss: float) -> Share | None:
     """Measure the mean, lowest and highest share over the trainings; None if nothing is recorded."""
-    own = [cell for cell in _cells_of(scale, fit) if cell.loss == loss]
+    own = [cell for cell in _train_cells(scale, fit) if cell.loss == loss]
     of_trainings = [share_of_all(store, training, APPROXIMATE, or_best=False) for training in _by_training(own)]
     shares = [share for share in of_trainings if share is not None]
     return (sum(shares) / len(shares), min(shares), max(shares)) if shares else None
+
+
+def _reference(scale: Scale, store: Store, fit: Fit, name: str) -> float | None:
+    return share_of_all(store, [cell for cell in _reference_cells(scale, fit) if cell.method == name], APPROXIMATE)
 
 
 def _by_training(cells: Iterable[Cell]) -> list[Sequence[Cell]]:
@@ -85,21 +141,31 @@ def _by_training(cells: Iterable[Cell]) -> list[Sequence[Cell]]:
 
 
 def table(scale: Scale, store: Store) -> str:
-    fits = [*by_number(scale), *by_width(scale)]
-    losses = fits[0].milestones
-    rows = []
-    for fit in fits:
-        shares = [_share(scale, store, fit, loss) for loss in losses]
-        if any(shares):
-            width = dict(fit.changes).get("width", fit.width)
-            values = [f"{share[0]:.0f} ({share[1]:.0f} to {share[2]:.0f})" if share else "-" for share in shares]
-            rows.append([str(fit.images.count), str(width), *values])
-    titles = ["images", "width", *(f"{loss:.0e}" for loss in losses)]
+    losses = scale.growth(scale.middle).milestones
+    rows = [row for fit in networks(scale) if (row := _row(scale, store, fit))]
+    titles = ["images", "width", *(f"{loss:.0e}" for loss in losses), *_references(scale), "unseen images"]
     masks = ", ".join(scale.table_masks)
     return (
-        f"Approximate recovery by {METHOD} in percent, mean over the masks {masks} and over trainings (lowest to "
-        f"highest training), at each train loss:\n\n{markdown(titles, rows)}"
+        f"Approximate recovery by {METHOD} in percent at each train loss, mean over the masks {masks} and over "
+        "trainings (lowest to highest training). At the last loss: the references, and how many unseen images "
+        f"{METHOD} recovers, over all masks and trainings.\n\n{markdown(titles, rows)}"
     )
+
+
+def _row(scale: Scale, store: Store, fit: Fit) -> list[str]:
+    """Make the row of one network; nothing if none of its losses is recorded."""
+    shares = [_share(scale, store, fit, loss) for loss in fit.milestones]
+    if not any(shares):
+        return []
+    values = [f"{share[0]:.0f} ({share[1]:.0f} to {share[2]:.0f})" if share else "-" for share in shares]
+    others = [_reference(scale, store, fit, name) for name in _references(scale)]
+    values += ["-" if share is None else f"{share:.0f}" for share in others]
+    return [
+        str(fit.images.count),
+        str(_width(fit)),
+        *values,
+        pooled_count(store, _unseen_cells(scale, fit), APPROXIMATE),
+    ]
 
 
 EXPERIMENT = Experiment(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import BEYOND, Experiment
-from recollect.paper.experiments.perfect_fit import REPEATED, last_cells
+from recollect.paper.experiments.perfect_fit import REPEATED, last_cells, with_references
 from recollect.paper.render.tables import both_rates_by_mask
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
@@ -20,13 +20,14 @@ def fits(scale: Scale) -> list[Fit]:
 
 
 def cells(scale: Scale) -> list[Cell]:
-    return [cell for fit in fits(scale) for cell in last_cells(scale, fit, REPEATED)]
+    return [cell for fit in fits(scale) for cell in last_cells(scale, fit, with_references(fit, REPEATED))]
 
 
 def table(scale: Scale, store: Store) -> str:
     """Make a table for each threshold, with the U-Nets without skip connections below."""
-    without = [cell for fit in fits(scale) for cell in last_cells(scale, replace(fit, skip=False), REPEATED)]
-    return both_rates_by_mask(store, [*cells(scale), *without], REPEATED)
+    methods = (*REPEATED, "zero-rule")
+    without = [cell for fit in fits(scale) for cell in last_cells(scale, replace(fit, skip=False), methods)]
+    return both_rates_by_mask(store, [*cells(scale), *without], methods)
 
 
 EXPERIMENT = Experiment(

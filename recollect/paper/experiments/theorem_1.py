@@ -11,6 +11,7 @@ from recollect.attractors import firmly_nonexpansive, proximal_test
 from recollect.networks import TiedTwoLayer
 from recollect.paper.cells import SEED
 from recollect.paper.experiment import Experiment
+from recollect.paper.origin import origin
 from recollect.paper.render.tables import markdown
 from recollect.paper.scales import Scale
 from recollect.paper.store import Store
@@ -30,7 +31,8 @@ def facts(workspace: Workspace, scale: Scale) -> dict[str, Any]:
         "trained, W projected after each step": _trained(TiedTwoLayer(weight.clone()), x),
         "random W, singular values up to 2 (condition broken)": TiedTwoLayer(2 * weight),
     }
-    return {"networks": [{"network": name, **_examine(f, x)} for name, f in networks.items()]}
+    rows = [{"network": name, **_examine(f, x)} for name, f in networks.items()]
+    return {"networks": rows, "provenance": origin("cpu", seed=SEED, precision="float64")}
 
 
 def _trained(f: TiedTwoLayer, x: Tensor) -> TiedTwoLayer:

@@ -1,4 +1,4 @@
-"""Recovery rate as a function of the threshold: U-Nets, mask 6."""
+"""Recovery rate as a function of the threshold: U-Nets, the last mask."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ def figures(scale: Scale, store: Store) -> dict[str, Figure]:
     if not panels:
         return {}
     x = Axis("MSE below which an image counts as recovered", (1.3e-3, 8e-8), log=True)
-    return {"thresholds": grid_figure({"U-Net": list(panels.values())}, list(panels), x, PERCENT)}
+    title = f"Recovery below each threshold, {scale.masks[-1]}"
+    return {"thresholds": grid_figure({"U-Net": list(panels.values())}, list(panels), x, PERCENT, title)}
 
 
 EXPERIMENT = Experiment(
     name="thresholds",
-    summary="recovery rate against the MSE threshold from 1e-3 to 1e-7, U-Net, mask 6",
+    summary="recovery rate against the MSE threshold from 1e-3 to 1e-7, U-Net, the last mask",
     location="Figure 9",
     cells=cells,
     figures=figures,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recollect.degradation import PAPER_MASKS
-from recollect.methods import METHODS
-from recollect.palette import PALETTE, assign_colours
+from recollect.methods import METHODS, Method
+from recollect.palette import FRAME, GRID, PALETTE, assign_colours
 from recollect.paper.render.panels import Panel, Point
 from recollect.records import atomically
 
@@ -24,7 +24,6 @@ DASHES: tuple[Any, ...] = (
     "-", (0, (5, 1.5)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (9, 1.5, 1.5, 1.5)), (0, (2, 2)), (0, (1, 3)),
     (0, (6, 1, 1, 1, 1, 1)), (0, (12, 2)),
 )  # fmt: skip
-GRID, FRAME = "#d9dde2", "#9aa5b1"
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,14 @@ class Style:
     label: str
 
 
-def method_styles() -> dict[str, Style]:
+def method_styles(methods: Mapping[str, type[Method]] = METHODS) -> dict[str, Style]:
     """Give every method the colour and label it names; markers and dashes follow its position."""
-    colours = assign_colours([method.colour for method in METHODS.values()])
+    colours = assign_colours([method.colour for method in methods.values()])
     styles = {}
-    for i, (name, method) in enumerate(METHODS.items()):
-        colour = PALETTE[colours[i]].light
-        styles[name] = Style(colour, MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)], method.label or name)
+    for position, (name, method) in enumerate(methods.items()):
+        turn, marker = divmod(position, len(MARKERS))
+        dashes = DASHES[(marker + turn) % len(DASHES)]  # each turn joins markers with other dashes
+        styles[name] = Style(PALETTE[colours[position]].light, MARKERS[marker], dashes, method.label or name)
     return styles
 
 
@@ -55,15 +55,34 @@ class Axis:
     limits: tuple[float, float]
     log: bool = False
     least: float = -np.inf  # lower values are drawn here, at the edge
+    ticks: tuple[float, ...] = ()  # the only values that are marked; none: as matplotlib chooses
 
 
+@dataclass(frozen=True)
+class Size:
+    """How large panels and letters are, in inches and points."""
+
+    height: float  # of a panel
+    font: float
+    ticks: float
+    width: float = 1.75  # of a panel ...
+    total: float | None = None  # ... or of the figure
+    legend: int = 3  # columns
+    has_labels: bool = True  # the legend explains the methods; else it only names them
+
+
+LARGE = Size(1.45, 9, 7)  # a file of its own, to be enlarged
+PAGE = Size(1.4, 11, 9.5, total=4.4, has_labels=False)  # on a page, where a phone shows it 390 pixels wide
 LOSS = Axis("train loss", (2e-4, 4e-9), log=True)  # falls to the right, as in the paper
 PERCENT = Axis("recovered, %", (-4, 104))
 DECIBEL = Axis("PSNR, dB", (-4, 110), least=0)
+PICTURE_FONT = 10  # of labels beside pictures
 WIDE = 8  # inches: a wider figure has four labels of its legend in a row
 
 
-def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: Axis, y: Axis) -> Figure:
+def grid_figure(
+    rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: Axis, y: Axis, title: str = "", size: Size = LARGE
+) -> Figure:
     """Draw named rows of panels; a column that is named like a mask has its picture at the top."""
     from matplotlib.figure import Figure
 
@@ -72,21 +91,41 @@ def grid_figure(rows: Mapping[str, Sequence[Panel]], columns: Sequence[str], x: 
     heights = [1.0] * len(rows)
     if has_masks:
         heights.insert(0, 0.55)
-    figure = Figure(figsize=(1.75 * len(columns) + 0.9, 1.45 * sum(heights) + 0.75), layout="constrained")
+    width = size.total or size.width * len(columns) + 0.9
+    figure = Figure(figsize=(width, size.height * sum(heights) + 1.2), layout="constrained")
     axes = figure.subplots(len(heights), len(columns), squeeze=False, gridspec_kw={"height_ratios": heights})
     for top, name in zip(axes[0], columns, strict=True):
+        top.set_title(name, fontsize=size.font)
         if has_masks:
             _draw_mask(top, name)
-        else:
-            top.set_title(name, fontsize=9)
     panel_axes = axes[1:] if has_masks else axes
-    for row, panels in zip(panel_axes, rows.values(), strict=True):
-        for ax, panel in zip(row, panels, strict=True):
-            _draw_panel(ax, panel, x, y)
-    _label_edges(panel_axes, rows)
-    figure.supxlabel(x.label, fontsize=9)
-    figure.supylabel(y.label, fontsize=9)
-    _add_legend(figure, [panel for panels in rows.values() for panel in panels])
+    panels = [panel for row in rows.values() for panel in row]
+    for ax, panel in zip(panel_axes.flat, panels, strict=True):
+        _draw_panel(ax, panel, x, y, size.ticks)
+    _label_edges(panel_axes, rows, size.font)
+    figure.supxlabel(x.label, fontsize=size.font)
+    figure.supylabel(y.label, fontsize=size.font)
+    _add_legend(figure, panels, title, size)
+    return figure
+
+
+def bar_figure(groups: Mapping[str, Mapping[str, float]], x: Axis, title: str) -> Figure:
+    """Draw a panel of horizontal bars for each group, one below the other, with the values written beside them."""
+    from matplotlib.figure import Figure
+
+    labels = list(dict.fromkeys(label for bars in groups.values() for label in bars))
+    colours = [colour.light for colour in PALETTE.values()]
+    figure = Figure(figsize=(5, 0.4 + len(groups) * (0.35 + 0.24 * len(labels))), layout="constrained")
+    for ax, (name, bars) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups.items(), strict=True):
+        drawn = ax.barh(labels, [bars[label] for label in labels], color=colours[: len(labels)])
+        ax.bar_label(drawn, fmt="%.0f", padding=2, fontsize=PAGE.ticks)
+        ax.set(xlim=(0, 112), xticks=range(0, 101, 25))
+        ax.invert_yaxis()
+        ax.set_title(name, fontsize=PAGE.font, loc="left")
+        ax.tick_params(labelsize=PAGE.ticks, length=2)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel(x.label, fontsize=PAGE.font)
+    figure.suptitle(title, fontsize=PAGE.font, fontweight="bold")
     return figure
 
 
@@ -100,21 +139,34 @@ class Series:
 
 
 def series_figure(panels: Sequence[Series], y: Axis) -> Figure:
-    """Draw panels side by side, each with its own axis and legend."""
+    """Draw panels side by side, each with its own axis; one legend names the lines of all."""
     from matplotlib.figure import Figure
 
-    colours = [colour.light for colour in PALETTE.values()]
-    figure = Figure(figsize=(3.1 * len(panels) + 0.6, 3.0), layout="constrained")
+    figure = Figure(figsize=(7.6, 3.4), layout="constrained")
+    styles = _series_styles(panels)
+    drawn: dict[str, Any] = {}
     for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        for i, (label, points) in enumerate(panel.lines.items()):
-            style = Style(colours[i % len(colours)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)], label)
-            _draw_line(ax, points, style, y)
+        for label, points in panel.lines.items():
+            _draw_line(ax, points, styles[label], y)
         _set_axes(ax, panel.x, y)
         ax.set_title(panel.title, fontsize=9)
         ax.set_xlabel(panel.x.label, fontsize=8)
-        ax.legend(frameon=False, fontsize=6)
+        handles, labels = ax.get_legend_handles_labels()
+        drawn |= dict(zip(labels, handles, strict=True))
+    shown = [drawn[label] for label in styles]  # in one order, whichever panel has a line first
+    figure.legend(shown, list(styles), loc="outside right upper", frameon=False, fontsize=7)
     figure.supylabel(y.label, fontsize=9)
     return figure
+
+
+def _series_styles(panels: Sequence[Series]) -> dict[str, Style]:
+    """Give each label one style in all panels."""
+    colours = [colour.light for colour in PALETTE.values()]
+    labels = dict.fromkeys(label for panel in panels for label in panel.lines)
+    return {
+        label: Style(colours[i % len(colours)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)], label)
+        for i, label in enumerate(labels)
+    }
 
 
 def _without_empty_rows(rows: Mapping[str, Sequence[Panel]]) -> dict[str, Sequence[Panel]]:
@@ -123,10 +175,10 @@ def _without_empty_rows(rows: Mapping[str, Sequence[Panel]]) -> dict[str, Sequen
     return drawn or dict(rows)
 
 
-def _label_edges(axes: np.ndarray, rows: Mapping[str, Sequence[Panel]]) -> None:
+def _label_edges(axes: np.ndarray, rows: Mapping[str, Sequence[Panel]], font: float) -> None:
     """Put numbers on the outermost axes that have lines alone, and name the rows."""
     for row, (name, panels) in zip(axes, rows.items(), strict=True):
-        row[0].set_ylabel(name, fontsize=9)
+        row[0].set_ylabel(name, fontsize=font)
         first = _first_with_lines(panels)
         for column, ax in enumerate(row):
             ax.tick_params(labelleft=column <= first)
@@ -156,9 +208,9 @@ def picture_figure(rows: Mapping[str, Sequence[np.ndarray]], titles: Sequence[st
             ax.axis("off")
         for ax, picture in zip(row, pictures, strict=False):
             _draw_picture(ax, picture)
-        row[0].text(-0.08, 0.5, name, transform=row[0].transAxes, ha="right", va="center", fontsize=7)
+        row[0].text(-0.08, 0.5, name, transform=row[0].transAxes, ha="right", va="center", fontsize=PICTURE_FONT)
     for ax, title in zip(axes[0], titles, strict=False):
-        ax.set_title(title, fontsize=7)
+        ax.set_title(title, fontsize=PICTURE_FONT)
     return figure
 
 
@@ -181,23 +233,25 @@ def _save(figure: Figure, path: Path, metadata: dict[str, Any]) -> Path:
     return path
 
 
-def _draw_panel(ax: Axes, panel: Panel, x: Axis, y: Axis) -> None:
+def _draw_panel(ax: Axes, panel: Panel, x: Axis, y: Axis, font: float) -> None:
     if not panel.lines:  # the names of its row and column stay
         ax.set(xticks=[], yticks=[], frame_on=False)
         return
     for method, style in reversed(method_styles().items()):  # the first method is drawn on top
         if method in panel.lines:
             _draw_line(ax, panel.lines[method], style, y)
-    _set_axes(ax, x, y)
+    _set_axes(ax, x, y, font)
 
 
-def _set_axes(ax: Axes, x: Axis, y: Axis) -> None:
+def _set_axes(ax: Axes, x: Axis, y: Axis, font: float = LARGE.ticks) -> None:
     ax.set_xscale("log" if x.log else "linear")
+    if x.ticks:
+        ax.set_xticks(x.ticks, [f"{tick:g}" for tick in x.ticks])
     ax.minorticks_off()
     ax.set_xlim(*x.limits)
     ax.set_ylim(*y.limits)
     ax.grid(color=GRID, linewidth=0.5)
-    ax.tick_params(labelsize=7, length=2)
+    ax.tick_params(labelsize=font, length=2)
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -219,7 +273,6 @@ def _at_least(least: float, values: Iterable[float]) -> np.ndarray:
 
 def _draw_mask(ax: Axes, name: str) -> None:
     _draw_picture(ax, np.where(PAPER_MASKS[name](32, 32), 255, 60))
-    ax.set_title(f"{list(PAPER_MASKS).index(name) + 1} {name}", fontsize=9)
 
 
 def _draw_picture(ax: Axes, picture: np.ndarray) -> None:
@@ -228,16 +281,20 @@ def _draw_picture(ax: Axes, picture: np.ndarray) -> None:
     ax.spines[:].set(color=FRAME, linewidth=0.5)
 
 
-def _add_legend(figure: Figure, panels: Sequence[Panel]) -> None:
-    """Add one legend for all panels, with the methods that any of them has."""
+def _add_legend(figure: Figure, panels: Sequence[Panel], title: str, size: Size) -> None:
+    """Add one legend for all panels, with the methods that any of them has; the title stands above it."""
     from matplotlib.lines import Line2D
 
     handles = []
     for method, style in method_styles().items():
         if any(method in panel.lines for panel in panels):
-            line = {"color": style.colour, "marker": style.marker, "linestyle": style.dashes, "label": style.label}
+            label = style.label if size.has_labels else method
+            line = {"color": style.colour, "marker": style.marker, "linestyle": style.dashes, "label": label}
             handles.append(Line2D([], [], markersize=4, **line))
-    columns = min(3, max(1, len(handles)))
+    columns = min(size.legend, max(1, len(handles)))
     if len(handles) == 4 and figure.get_figwidth() > WIDE:
         columns = 4
-    figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False, fontsize=8)
+    figure.legend(
+        handles=handles, loc="outside upper center", ncols=columns, frameon=False, fontsize=size.ticks + 0.5,
+        title=title or None, title_fontproperties={"size": size.font + 1, "weight": "bold"},
+    )  # fmt: skip

@@ -32,9 +32,21 @@ def draw(
 
 def table_of(experiment: Experiment, scale: Scale, workspace: Workspace) -> str:
     """Make the experiment's table in Markdown; it is empty if nothing of it is recorded."""
-    if experiment.table and _has_records(experiment, scale, workspace):
-        return experiment.table(scale, workspace.store)
-    return ""
+    if not experiment.table or not _has_records(experiment, scale, workspace):
+        return ""
+    text = experiment.table(scale, workspace.store)
+    return f"{text}{_earlier_note(experiment, scale, workspace)}" if text else ""
+
+
+def _earlier_note(experiment: Experiment, scale: Scale, workspace: Workspace) -> str:
+    """Say how many of the records that a table shows were measured with an earlier version of the package."""
+    if workspace.store.facts(experiment.name) is not None and not workspace.store.has_facts(experiment.name):
+        return "\nMeasured with an earlier version of recollect.\n"
+    count, earlier = workspace.store.versions_shown(experiment.cells(scale))
+    if not earlier:
+        return ""
+    named = ", ".join(f"{cells} with {version}" for version, cells in sorted(earlier.items()))
+    return f"\nOf {count} cells shown, measured with an earlier version of recollect: {named}.\n"
 
 
 def _figures(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[Path]:
@@ -54,9 +66,12 @@ def _pictures(experiment: Experiment, scale: Scale, workspace: Workspace) -> lis
     if pictures is None or not arrays.exists():
         return []
     try:
-        figure = pictures.draw(load_arrays(arrays))
+        loaded = load_arrays(arrays)
+        figure = pictures.draw(loaded) if loaded else None
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise InputError(f"{arrays} is damaged ({error}); remove it and run {experiment.name} again.") from None
+    if figure is None:  # nothing was recovered that it could show
+        return []
     may_publish = pictures.fit(scale).images.spelling.startswith("photos")
     folder = workspace.store.folder if may_publish else workspace.work
     return [save_pictures(figure, folder / "figures", experiment.name)]
@@ -75,10 +90,12 @@ def _table(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[P
 def _has_records(experiment: Experiment, scale: Scale, workspace: Workspace) -> bool:
     if workspace.store.facts(experiment.name) is not None:
         return True
-    if any(workspace.store.training(fit) for fit in experiment.trainings(scale)):
+    trained = {facts["training"] for facts in workspace.store.trainings()}  # also with an earlier version
+    if any(fit.name in trained for fit in experiment.trainings(scale)):
         return True
     return _has_cells(experiment, scale, workspace)
 
 
 def _has_cells(experiment: Experiment, scale: Scale, workspace: Workspace) -> bool:
-    return any(workspace.store.shown(cell) for cell in experiment.cells(scale))
+    """Return whether a network was attacked: generic restoration alone, whose records many share, shows nothing."""
+    return any(workspace.store.shown(cell) for cell in experiment.cells(scale) if cell.sees_network)

@@ -12,6 +12,7 @@ from recollect.records import Record
 from recollect.scoring import ACCURATE, APPROXIMATE, Rate
 
 NETWORK_NAMES = {"fc10": "FC-10", "fc20": "FC-20", "unet": "U-Net"}
+PAPERS_MASKS = "the paper, under its own three masks"
 ACTIVATION_NAMES = {"lrelu": "LReLU", "prelu": "PReLU", "softplus": "Softplus"}
 
 
@@ -41,6 +42,18 @@ def percent(rate: Rate, *, interval: bool = False) -> str:
     return text
 
 
+def pooled(rates: Iterable[Rate]) -> Rate:
+    """Add up the images of several rates."""
+    rates = list(rates)
+    return Rate(sum(rate.count for rate in rates), sum(rate.total for rate in rates))
+
+
+def pooled_count(store: Store, cells: Iterable[Cell], threshold: float) -> str:
+    """Write how many images are recovered over all recorded cells, and of how many; a dash without a record."""
+    rates = [record.score.rate(threshold) for cell in cells if (record := store.shown(cell))]
+    return pooled(rates).of_total if rates else "-"
+
+
 def by_mask(store: Store, cells: Sequence[Cell], methods: Sequence[str], threshold: float | None) -> str:
     """Make a row for each network and a column for each mask: the methods' rates (or PSNR) at the last train loss.
 
@@ -53,7 +66,7 @@ def by_mask(store: Store, cells: Sequence[Cell], methods: Sequence[str], thresho
         groups = [[last.get((fit, mask, method), []) for method in methods] for mask in masks]
         own = [of_method for of_mask in groups for of_method in of_mask]
         if any(own):
-            values = [_values(of_mask, threshold) for of_mask in groups]
+            values = [rates_of(of_mask, threshold) for of_mask in groups]
             name = _with_trainings(network_name(fit), max(map(len, own)))
             rows.append([name, fit.optimizer, f"{_train_loss(chain.from_iterable(own)):.1e}", *values])
     rows += _generic_rows(store, cells, masks, threshold)
@@ -77,7 +90,8 @@ def _trainings_at_last_loss(store: Store, cells: Iterable[Cell]) -> dict[tuple[F
     return groups
 
 
-def _values(of_mask: Iterable[Sequence[Record]], threshold: float | None) -> str:
+def rates_of(of_mask: Iterable[Sequence[Record]], threshold: float | None) -> str:
+    """Write the values of several methods under one mask, each over the trainings of its records."""
     return " / ".join(_value(of_method, threshold) for of_method in of_mask)
 
 
@@ -99,19 +113,27 @@ def _generic_rows(
         if not cell.sees_network and (record := store.shown(cell)):
             by_set.setdefault(f"none ({cell.method} on {cell.fit.images.name})", {})[cell.mask] = record
     rows = []
-    for name, records in by_set.items():
-        rows.append([name, "", "", *(_value([records[mask]] if mask in records else [], threshold) for mask in masks)])
+    for name, by_mask in by_set.items():
+        row = [name, "", ""]
+        for mask in masks:
+            recorded = [by_mask[mask]] if mask in by_mask else []
+            row.append(_value(recorded, threshold))
+        rows.append(row)
     return rows
 
 
 def against_paper(store: Store, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]], threshold: float) -> str:
-    """Make a row for each network and method and a column for each mask, below the paper's own rows."""
+    """Make a row for each network and method and a column for each mask; the paper's rates have a table of their own.
+
+    Its masks are not ours, so no rate of the paper stands under the name of one of our masks.
+    """
     masks = list(dict.fromkeys(cell.mask for cell in cells))
-    rows: list[Sequence[str]] = []
-    for method, values in paper.items():
-        rows.append(["paper", "", method, "", *(f"{value:g}" for value in values)])
-    rows += dict.fromkeys(_measured_rows(store, cells, threshold))  # all networks share the generic method's row
-    return markdown(["network", "optimizer", "method", "train loss", *masks], rows)
+    rows = dict.fromkeys(_measured_rows(store, cells, threshold))  # all networks share the generic method's row
+    ours = markdown(["network", "optimizer", "method", "train loss", *masks], rows)
+    if not paper:
+        return ours
+    stated = [[method, ", ".join(f"{value:g}" for value in values)] for method, values in paper.items()]
+    return f"{markdown(['method', PAPERS_MASKS], stated)}\nHere, under our masks:\n\n{ours}"
 
 
 def _measured_rows(store: Store, cells: Sequence[Cell], threshold: float) -> Iterator[tuple[str, ...]]:

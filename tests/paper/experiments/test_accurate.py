@@ -15,8 +15,9 @@ def test_the_rates_in_a_table_are_those_of_the_records(tmp_path: Path) -> None:
     add_records(records_alone(tmp_path).store, accurate.EXPERIMENT.cells(SMALL), ERRORS)
     text = table_of(accurate.EXPERIMENT, SMALL, records_alone(tmp_path))
     assert "| FC-10 LReLU | adam | 1.0e-08 | 25 / 50 / 100 / 100 / 100 / 50 |" in text
-    assert "| paper | not said | 1e-08 | 78 | 4 | 0 |" in text
-    assert "| U-Net Softplus | muon | 1.0e-08 | 50 (15 to 85) | 25 (5 to 70) | 0 (0 to 49) |" in text
+    assert "| paper | not said | 1e-08 | its mask 6 | 78 | 4 | 0 | not in it | not in it |" in text
+    rates = "50 (15 to 85) | 25 (5 to 70) | 0 (0 to 49) | 50 (15 to 85) | 0 (0 to 49)"
+    assert f"| U-Net Softplus | muon | 1.0e-08 | dust | {rates} |" in text
     assert "Blind recovers more images than iterating in 300 of 300 cells, as many in 0, fewer in 0." in text
 
 

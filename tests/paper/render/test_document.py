@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from recollect import InputError
+from recollect.cli.paper import PAGES
 from recollect.paper.render.document import NOTHING, fill_tables, page_tables, update_page
 from tests.committed import committed_records
 
@@ -30,18 +31,19 @@ def test_a_page_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
         update_page(tmp_path / "none.md", {})
 
 
-def test_the_reproduction_page_is_what_the_committed_records_say(tables: dict[str, str]) -> None:
-    page = (ROOT / "docs" / "research" / "reproduction.md").read_text()
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_page_is_what_the_committed_records_say(path: Path, tables: dict[str, str]) -> None:
+    page = (ROOT / path).read_text()
     assert set(re.findall(r"<!-- table (\S+) -->", page)) <= set(tables)
     assert fill_tables(page, tables) == page, "run: recollect paper figure all"
 
 
 def test_the_tables_beside_the_records_are_what_these_say(tables: dict[str, str]) -> None:
-    written = {
-        f"{path.parts[-3]}-{path.stem}": path.read_text() for path in (ROOT / "results/paper").glob("*/tables/*")
-    }
-    assert len(written) > 15
-    assert written == {name: text for name, text in tables.items() if text and not name.endswith("summary")}
+    """Those of the full scale: the numbers of the small one say nothing about the paper, and are not kept."""
+    written = {f"full-{path.stem}": path.read_text() for path in (ROOT / "results/paper/full/tables").glob("*")}
+    full = {name: text for name, text in tables.items() if text and name.startswith("full-")}
+    assert len(written) > 7
+    assert written == {name: text for name, text in full.items() if not name.endswith("summary")}
 
 
 def test_what_holds_on_the_page_holds_in_the_records() -> None:

@@ -1,6 +1,8 @@
-from recollect.methods import METHODS
+from collections.abc import Mapping
+
+from recollect.methods import METHODS, Method
 from recollect.palette import PALETTE
-from recollect.paper.render.draw import LOSS, PERCENT, grid_figure, method_styles
+from recollect.paper.render.draw import LOSS, PERCENT, Style, grid_figure, method_styles
 from recollect.paper.render.panels import Panel, Point
 
 LINE = [Point(1e-4, 50.0, 40.0, 60.0), Point(1e-8, 90.0, 80.0, 95.0)]
@@ -9,14 +11,30 @@ LINE = [Point(1e-4, 50.0, 40.0, 60.0), Point(1e-8, 90.0, 80.0, 95.0)]
 def test_a_method_has_the_colour_and_the_label_that_it_names() -> None:
     styles = method_styles()
     assert list(styles) == list(METHODS)
-    for name, style in styles.items():
-        assert style.colour == PALETTE[METHODS[name].colour or ""].light
-        assert style.label == METHODS[name].label
+    for name in ("blind", "refined", "iterate", "known"):
+        assert styles[name].colour == PALETTE[METHODS[name].colour or ""].light
+        assert styles[name].label == METHODS[name].label
 
 
 def test_methods_differ_in_print_without_colour() -> None:
-    styles = method_styles().values()
-    assert len({(style.marker, str(style.dashes)) for style in styles}) == len(styles)
+    assert look_alike(method_styles()) == []
+
+
+def test_methods_of_other_packages_differ_too() -> None:
+    styles = method_styles({**METHODS, **{f"other-{number}": Method for number in range(20)}})
+    assert len(styles) == len(METHODS) + 20
+    assert look_alike(styles) == []
+
+
+def look_alike(styles: Mapping[str, Style]) -> list[str]:
+    """Name the methods with the marker and the dashes of an earlier one."""
+    seen: set[tuple[str, str]] = set()
+    repeated = []
+    for name, style in styles.items():
+        if (style.marker, str(style.dashes)) in seen:
+            repeated.append(name)
+        seen.add((style.marker, str(style.dashes)))
+    return repeated
 
 
 def test_the_legend_names_the_methods_that_have_a_line() -> None:
