@@ -1,1 +1,1 @@
-"""Benchmarks: each is a script; `python -m benchmarks` makes the tables of docs/performance.md."""
+"""Benchmarks: each is a script; `python -m benchmarks` makes the tables of docs/research/performance.md."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: the tables and the chart of docs/performance.md."""
+"""`python -m benchmarks`: the tables and the chart of docs/research/performance.md."""
 
 import sys
 from pathlib import Path

@@ -14,7 +14,6 @@ import argparse
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ from torch import Tensor
 
 from recollect import FullyConnected, Images, audit, load
 from recollect.canaries import CanarySet, make_canaries
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 from recollect.training import train_to_loss
 
 DELTA = 1e-5
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
         f"photos?count=40&size={options.size}", options.count, options.layers, options.width, "block,half"
     )
     small = Trial("photos?count=40&size=8", options.small_count, 4, 128, "half", "iterate")
-    results: dict[str, Any] = {"date": date.today().isoformat(), **provenance("cpu"), "delta": DELTA}
+    results: dict[str, Any] = {**origin("cpu"), "delta": DELTA}
     results["private"] = private(small, options)
     results["memorizing"] = fitted(like_demo, options)
     if options.out:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,8 @@ from scipy.stats import norm
 
 from recollect.canaries.design import Design
 from recollect.canaries.guesses import guess_coins
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 
 Errors = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]  # of coins and copies; small errors say "in"
 
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
     generator = np.random.default_rng(options.seed)
     rows = [row_of(mechanism, repeats, options, generator) for mechanism in MECHANISMS for repeats in REPEATS]
     results = {
-        "date": date.today().isoformat(), **provenance("cpu"), "count": options.count, "audits": options.audits,
+        **origin("cpu"), "count": options.count, "audits": options.audits,
         "seed": options.seed, "rows": rows,
     }  # fmt: skip
     if options.out:

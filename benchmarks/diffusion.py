@@ -3,6 +3,7 @@
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 565 --only 100,300,1000
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --steps 3728 --only 1000b,3000,10000
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 560 --only 3000-long
+    python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 580 --only 10000-long
     python benchmarks/diffusion.py --out RECORDS --speed        # steps alone, of a network that is not trained
     python benchmarks/diffusion.py --images FOLDER --out TRIAL --small      # everything, tiny, on a CPU in a minute
 
@@ -56,7 +57,8 @@ from recollect.errors import InputError
 from recollect.images import Images
 from recollect.methods import Blind
 from recollect.methods.refined import BUDGET_FACTOR
-from recollect.records import plain, provenance, read_json, write_json
+from recollect.paper.origin import origin
+from recollect.records import plain, read_json, write_json
 
 MARGIN = 1.15  # of the time that attacks need by the network's speed: they do more than call it
 A_CHECKPOINT = 5.0  # seconds besides evaluations: captures and comparisons
@@ -103,6 +105,7 @@ FULL = Scale({
     "3000": Part(3000, 42, 155),
     "10000": Part(10_000, 42, 150),
     "3000-long": Part(3000, 42, 480, timed=True, steps=11_184, lengths=(1.0,)),  # as many epochs as 1000 has
+    "10000-long": Part(10_000, 42, 520, steps=12_427, lengths=(1.0,)),  # as many epochs as 3000 has
 })  # fmt: skip
 SMALL = Scale(
     {"12": Part(12, 42, 25, timed=True), "40": Part(40, 42, 25)},
@@ -163,7 +166,7 @@ def time_steps(scale: Scale, device: torch.device, path: Path) -> None:
     images = Images(torch.rand(64, *shape, generator=torch.Generator().manual_seed(0)))
     network = DenoiserRecipe(**scale.recipe).make_network(shape).requires_grad_(False).eval().to(device)
     speed = step_speeds(network, Damaged.of({"train": images}, MASKS, device), 0.2, 0.5, scale.timed_batches)
-    write_json(path, {"speed": speed, "parameters": sum(w.numel() for w in network.parameters()), **provenance(device)})
+    write_json(path, {"speed": speed, "parameters": sum(w.numel() for w in network.parameters()), **origin(device)})
     for precision, rows in speed.items():
         for row in rows:
             print(f"{precision}, batch {row['batch']}, annealed: {row['annealed']}: {row['ratio']}", flush=True)
@@ -222,7 +225,7 @@ class PartRun:
             "left_out": {which: len(own) for which, own in self.sets.left_out.items()}, "masks": list(MASKS),
             "rounds": scale.rounds, "steps_a_round": STEPS,
             "precision": "bfloat16" if device.type == "cuda" else "float32", "recipe": plain(self.recipe),
-            "checkpoints": [], "complete": False, **provenance(device),
+            "checkpoints": [], "complete": False, **origin(device),
         }  # fmt: skip
 
     def run(self) -> None:

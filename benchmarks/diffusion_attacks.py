@@ -26,7 +26,7 @@ from recollect.diffusion.learning import compiled_call
 from recollect.diffusion.membership import denoising_loss, secmi
 from recollect.diffusion.networks import DenoisingNetwork
 from recollect.diffusion.preconditioning import EDM
-from recollect.engine.runtime import prepare, without_acceleration
+from recollect.engine.runtime import IN_PYTORCH, Runtime, prepare, without_acceleration
 from recollect.extraction import extract
 from recollect.images import Images
 from recollect.methods import Blind, Iterate, KnownMask, Method, Refined
@@ -348,7 +348,7 @@ def step_against_network(f: DenoiserAt, damaged: Damaged, gamma: float, batches:
             a_round()  # captures the step, where steps are captured
             seconds = min(timed(a_round, y.device.type)[1] for _ in range(4))
             alone = quickest_call(runtime, y)
-            arithmetic, is_fused = runtime.arithmetic, runtime.fused_admm(gamma, STEPS) is not None
+            arithmetic, is_fused = arithmetic_of(f, runtime), runtime.fused_admm(gamma, STEPS) is not None
         calls = STEPS - is_fused  # the last fused step of a round ends before the network
         rows.append({
             "batch": len(y), "annealed": isinstance(f, AnnealedDenoiser), "arithmetic": arithmetic,
@@ -356,6 +356,12 @@ def step_against_network(f: DenoiserAt, damaged: Damaged, gamma: float, batches:
             "evaluations_a_round": calls, "ratio": rounded(seconds / (calls * alone), 4),
         })  # fmt: skip
     return rows
+
+
+def arithmetic_of(f: DenoiserAt, runtime: Runtime) -> str:
+    """Say how layers are computed: our kernels leave layers under autocast to PyTorch."""
+    in_bfloat16 = isinstance(f.denoiser.network, InBfloat16) and runtime.device.type == "cuda"
+    return f"bfloat16 {IN_PYTORCH}" if in_bfloat16 else runtime.arithmetic
 
 
 def step_speeds(

@@ -20,7 +20,8 @@ from reporting import check_writable, input_errors_end_it
 
 from recollect.images import Images
 from recollect.methods import Biharmonic
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 
 CPU = torch.device("cpu")
 SEED = 42  # of the parts that attack the same training images
@@ -52,7 +53,7 @@ def restored(folder: Path, scale: Scale) -> dict[str, Any]:
         own.pop("membership")
         for part in own.values():
             part.pop("evaluations_an_image")
-    return {"method": "biharmonic", "unseen_hash": unseen.hash, "masks": masks, **provenance(CPU)}
+    return {"method": "biharmonic", "unseen_hash": unseen.hash, "masks": masks, **origin(CPU)}
 
 
 if __name__ == "__main__":

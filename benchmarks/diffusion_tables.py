@@ -8,7 +8,8 @@ The tables of all trainings are written beside the records, as tables.md. The pa
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with input_errors_end_it():
         records = read(options.records)
         draw(records, options.drawing)
-        (options.records / "tables.md").write_text(all_tables(records), encoding="utf-8")
+        (options.records / "tables.md").write_text(all_tables(records, read_speed(options.records)), encoding="utf-8")
         print("\n\n".join(page_tables(records).values()))
 
 
@@ -74,6 +75,12 @@ def read(folder: Path) -> list[Record]:
     if not records:
         raise InputError(f"There are no records in {folder}.")
     return sorted(records, key=lambda record: (record["images"], record["seed"], record["checkpoints"][-1]["steps"]))
+
+
+def read_speed(folder: Path) -> Record:
+    """Read the times of steps: rows by the precision of layers, at a fixed and at a falling noise level."""
+    rows: Record = read_json(folder / "speed.json")["speed"]
+    return rows
 
 
 def trainings(records: Sequence[Record]) -> list[Training]:
@@ -88,28 +95,32 @@ def longest(records: Sequence[Record]) -> list[Training]:
 def page_tables(records: Sequence[Record]) -> dict[str, str]:
     """Make the tables of the page, by name."""
     last = longest(records)
-    return {
-        "recovery": with_unseen(last),
-        "extraction": extraction(last),
-        "membership": told_apart(last),
-        "noise levels": noise_levels(next(one for one in last if one.label == "1,000")),
-        "variants": variants(records),
-        "speed": speed(records),
-    }
+    return {"recovery": with_unseen(last), "extraction": extraction(last), "membership": told_apart(last)}
 
 
-def all_tables(records: Sequence[Record]) -> str:
-    """Make the file of tables with a row for every training."""
-    every = trainings(records)
+def all_tables(records: Sequence[Record], speeds: Record) -> str:
+    """Make the file of tables with a row for every training, and of those that the page only summarizes."""
+    every, charted = trainings(records), at_levels(records)
     made: dict[str, Callable[[Sequence[Training]], str]] = {
         "Training images recovered by blind, in percent": recovery,
+        "Training images recovered by known, in percent": known,
         "Unseen images recovered by blind": unseen,
         "Generate and filter": extraction,
         "Membership, AUC": told_apart,
     }
     parts = [f"## {title}\n\n{make(every)}\n" for title, make in made.items()]
-    parts.append(f"## Attacks on the longest trainings, in percent\n\n{attacks(records)}\n")
+    summarized = {
+        "Attacks on the longest trainings, in percent": attacks(records),
+        f"Noise levels: {charted.label} images, {charted.start[1]} epochs": noise_levels(charted),
+        "A step of ADMM beside the network alone": speed(speeds),
+    }
+    parts += [f"## {title}\n\n{made_table}\n" for title, made_table in summarized.items()]
     return "\n".join([HEADING, *parts])
+
+
+def at_levels(records: Sequence[Record]) -> Training:
+    """Choose the training whose noise levels are shown."""
+    return next(one for one in longest(records) if one.label == "1,000")
 
 
 def recovery(rows: Sequence[Training]) -> str:
@@ -122,6 +133,12 @@ def recovery(rows: Sequence[Training]) -> str:
     return table(["images", "epochs", "steps", "seconds", *MASKS], made)
 
 
+def known(rows: Sequence[Training]) -> str:
+    """Show what is found of the training images that are attacked if the mask is known."""
+    made = [[*one.start, *(percent(one.cell("known", mask)) for mask in MASKS)] for one in rows]
+    return table(["images", "epochs", *MASKS], made)
+
+
 def with_unseen(rows: Sequence[Training]) -> str:
     """Show what blind recovery finds of training and of unseen images, with a bound on the latter's rate."""
     made = []
@@ -130,8 +147,10 @@ def with_unseen(rows: Sequence[Training]) -> str:
         recovered, total = (sum(cell[what] for cell in cells) for what in ("recovered", "total"))
         worst = max(cells, key=lambda cell: cell["recovered"])
         trained = [percent(one.cell("blind", mask)) for mask in MASKS]
-        made.append([*one.start, *trained, f"{recovered} of {total:,}", f"{100 * upper_bound(worst):.1f}%"])
-    return table(["images", "epochs", *MASKS, "unseen", "unseen, at most"], made)
+        informed = percent(one.cell("known", HARDEST))
+        bound = f"{100 * upper_bound(worst):.1f}%"
+        made.append([*one.start, *trained, informed, f"{recovered} of {total:,}", bound])
+    return table(["images", "epochs", *MASKS, f"known, {HARDEST}", "unseen", "unseen, at most"], made)
 
 
 def unseen(rows: Sequence[Training]) -> str:
@@ -173,19 +192,6 @@ def noise_levels(one: Training) -> str:
     return table(["noise level", EASY, HARDEST, *kinds], made)
 
 
-def variants(records: Sequence[Record]) -> str:
-    """Compare attacks on the longest trainings, under an easy and a hard mask, in percent."""
-    made = []
-    for one in longest([record for record in records if "annealed" in record]):
-        cells = [
-            one.found["attacks"]["blind"], one.record["annealed"]["blind"], one.found["attacks"]["known"],
-            one.record["annealed"]["known"], one.record.get("iterate", {}), one.record.get("refined", {}),
-        ]  # fmt: skip
-        made.append([*one.start, *(under_both(own) for own in cells)])
-    head = ["blind", "blind, annealed", "known", "known, annealed", "iterate", "refined"]
-    return table(["images", "epochs", *head], made)
-
-
 def attacks(records: Sequence[Record]) -> str:
     """List every attack on the longest trainings with its network evaluations."""
     made = []
@@ -204,15 +210,19 @@ def attacks_on(one: Training) -> dict[str, Record]:
     return {**one.found["attacks"], **named, **others}
 
 
-def speed(records: Sequence[Record]) -> str:
-    """Compare a step of ADMM with the network alone."""
-    made = [
-        [precision, str(row["batch"]), f"{1000 * row['seconds_of_the_network']:.1f} ms", f"{row['ratio']:.3f}"]
-        for record in records
-        for precision in ("bfloat16", "float32")
-        for row in record.get("speed", {}).get(precision, [])
-    ]
-    return table(["layers in", "batch", "network alone", "step / network alone"], made)
+def speed(speeds: Record) -> str:
+    """Compare a step of ADMM with the network alone, at a fixed and at a falling noise level."""
+    made = []
+    for precision, rows in speeds.items():
+        for fixed, falling in zip(steps_of(rows, False), steps_of(rows, True), strict=True):
+            alone = f"{1000 * fixed['seconds_of_the_network']:.1f} ms"
+            ratios = [f"{row['ratio']:.3f}" for row in (fixed, falling)]
+            made.append([precision, str(fixed["batch"]), alone, *ratios])
+    return table(["layers in", "batch", "network alone", "step / network", "annealed step / network"], made)
+
+
+def steps_of(rows: Sequence[Record], annealed: bool) -> list[Record]:
+    return sorted((row for row in rows if row["annealed"] is annealed), key=lambda row: row["batch"])
 
 
 def changed_by_annealing(records: Sequence[Record], attack: str) -> tuple[int, int]:
@@ -225,10 +235,6 @@ def changed_by_annealing(records: Sequence[Record], attack: str) -> tuple[int, i
                 annealed += with_it < APPROXIMATE <= without
                 fixed += without < APPROXIMATE <= with_it
     return annealed, fixed
-
-
-def under_both(own: Mapping[str, Record]) -> str:
-    return " / ".join(percent(own[mask]["train"]) for mask in (EASY, HARDEST)) if own else ""
 
 
 def chosen_auc(found: Record, name: str) -> float:
@@ -283,11 +289,12 @@ def draw(records: Sequence[Record], drawing: Path) -> None:
 
 
 class Point(NamedTuple):
-    """A training in the plane."""
+    """A training in the plane; a second seed is drawn beside the first."""
 
-    images: float
+    images: int
     epochs: float
     share: float
+    place: float  # on the axis of images
 
     @property
     def recovers(self) -> bool:
@@ -307,34 +314,39 @@ def draw_mask(axis: Axes, rows: Sequence[Training], mask: str) -> None:
 
 
 def points_of(rows: Sequence[Training], mask: str) -> Iterator[Point]:
-    """Place the trainings; the second seed stands beside the first."""
     for one in rows:
+        images, found = one.record["images"], share(one.cell("blind", mask))
         beside = 1.58 if one.record["seed"] != 42 else 1.0
-        yield Point(beside * one.record["images"], one.found["epochs"], share(one.cell("blind", mask)))
+        yield Point(images, one.found["epochs"], found, beside * images)
 
 
 def draw_point(axis: Axes, point: Point) -> None:
     blue = PALETTE["blue"].light
     fill, text = (blue, "white") if point.recovers else ("white", PALETTE["grey"].light)
-    axis.scatter(point.images, point.epochs, s=430, color=fill, edgecolors=blue, zorder=3)
-    where = (point.images, point.epochs)
+    axis.scatter(point.place, point.epochs, s=430, color=fill, edgecolors=blue, zorder=3)
+    where = (point.place, point.epochs)
     axis.annotate(f"{100 * point.share:.0f}", where, color=text, fontsize=10, ha="center", va="center", zorder=4)
 
 
 def draw_border(axis: Axes, points: Sequence[Point]) -> None:
-    """Shade the gap between the longest training without recovery and the shortest with it."""
-    sizes, lows, highs = [], [], []
+    """Draw where recovery ends: between the longest training without it and the shortest with it.
+
+    Nothing but a question mark stands above subsets that no training memorized.
+    """
+    orange = PALETTE["orange"].light
+    borders = []
     for size in sorted({point.images for point in points}):
         own = [point for point in points if point.images == size]
-        with_it = [point.epochs for point in own if point.recovers]
+        without, with_it = ([point.epochs for point in own if point.recovers is kind] for kind in (False, True))
         if with_it:
-            sizes.append(size)
-            lows.append(max(point.epochs for point in own if not point.recovers))
-            highs.append(min(with_it))
-    axis.fill_between(sizes, lows, highs, color=PALETTE["orange"].light, alpha=0.2, linewidth=0)
-    axis.text(
-        0.02, 0.03, "shaded: recovery begins", transform=axis.transAxes, color=PALETTE["orange"].light, fontsize=10
-    )
+            borders.append((size, max(without), min(with_it)))
+        else:
+            axis.text(size, 2.2 * max(without), "?", color=orange, fontsize=16, ha="center", va="center")
+    sizes, lows, highs = zip(*borders, strict=True)
+    middles = [math.sqrt(low * high) for _, low, high in borders]
+    axis.fill_between(sizes, lows, highs, color=orange, alpha=0.2, linewidth=0)
+    axis.plot(sizes, middles, color=orange, linestyle="--", linewidth=2)
+    axis.text(0.02, 0.03, "recovery ends near the dashed line", transform=axis.transAxes, color=orange, fontsize=10)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from torch import Tensor
 from recollect import Images
 from recollect.extraction import extract
 from recollect.extraction.capture_recapture import Z, estimate_unseen
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 from recollect.scoring import APPROXIMATE
 from tests.planted import Memorizer
 
@@ -112,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ]
     print(as_table(rows))
     if options.json:
-        write_json(options.json, {**provenance("cpu"), "rows": rows})
+        write_json(options.json, {**origin("cpu"), "rows": rows})
 
 
 if __name__ == "__main__":

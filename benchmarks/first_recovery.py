@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +51,10 @@ def run(options: argparse.Namespace) -> None:
     cases = {name: time_case(name, options.gpu) for name in options.cases}
     print(tables(cases))
     if options.out:
-        from recollect.records import provenance, write_json
+        from recollect.paper.origin import origin
+        from recollect.records import write_json
 
-        write_json(options.out, {"date": date.today().isoformat(), **provenance(device), "cases": cases})
+        write_json(options.out, {**origin(device), "cases": cases})
 
 
 def time_case(name: str, gpu: bool) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from reporting import check_writable, input_errors_end_it, read_result, table
 
 from recollect import Blind, FullyConnected, Images, KnownMask, Score, load, mask, observe
 from recollect.degradation import PAPER_MASKS
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 from recollect.training import Recipe, train_to_loss
 
 GAMMA = 0.5
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     check_writable(options.out)
     images = load(options.images)
     results: dict[str, Any] = {
-        "date": date.today().isoformat(), **provenance("cpu"), "images": options.images, "layers": options.layers,
+        **origin("cpu"), "images": options.images, "layers": options.layers,
         "width": options.width, "gamma": GAMMA, "rows": [],
     }  # fmt: skip
     for loss in options.losses:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import copy
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,8 @@ from torch import Tensor, nn
 from recollect import Blind, Images, Recovery, Refined, Score, mask
 from recollect.devices.precision import check_device, evaluation_mode
 from recollect.engine import arithmetic_of, prepare, without_acceleration
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 
 BATCHES = {"fc10": (8, 64, 128, 256, 512), "unet50": (1, 4, 16, 50, 256), "demo": (1, 8, 40, 100, 512)}
 CASES_ON = {"cuda": ("fc10", "unet50"), "cpu": ("demo",)}
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
         return
     check_device(options.device)
     check_writable(options.out, options.checkpoint)
-    results: dict[str, Any] = {"date": date.today().isoformat(), **provenance(options.device), "cases": {}}
+    results: dict[str, Any] = {**origin(options.device), "cases": {}}
     for name in CASES_ON[options.device]:
         images, f = load_case(name, options)
         results |= {"products": arithmetic_of(f, images.pixels)}

@@ -14,7 +14,6 @@ import argparse
 import time
 from collections.abc import Sequence
 from copy import deepcopy
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from torch.nn.functional import mse_loss
 
 from recollect import FullyConnected, Images, audit, load
 from recollect.callbacks import MemorizationMonitor
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 from recollect.scoring import APPROXIMATE
 
 BATCH = 8
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         print(tables(read_result(options.tables, "checkpoints", "overhead")))
         return
     check_writable(options.out)
-    results = {"date": date.today().isoformat(), **provenance("cpu"), **watched(options)}
+    results = {**origin("cpu"), **watched(options)}
     if options.out:
         write_json(options.out, results)
     print(tables(results))
@@ -53,8 +53,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=16)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--every", type=int, default=200, help="epochs between checkpoints")
-    parser.add_argument("--checkpoints", type=int, default=6)
+    parser.add_argument("--rate", type=float, default=4e-5, help="learning rate: a lower one delays memorization")
+    parser.add_argument("--every", type=int, default=150, help="epochs between checkpoints")
+    parser.add_argument("--checkpoints", type=int, default=5)
     parser.add_argument("--sample", type=int, default=32, help="images of each set that the monitor attacks")
     parser.add_argument("--masks", default="block,scatter", help="of the full audits")
     parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
@@ -67,7 +68,7 @@ def watched(options: argparse.Namespace) -> dict[str, Any]:
     images, control = load(source), load(f"{source}&part=control")
     monitor = MemorizationMonitor(images, control, every=options.every, images=options.sample, tell=lambda _: None)
     network = FullyConnected(images.shape, layers=options.layers, width=options.width, seed=0)
-    kept, seconds = train(network, images, monitor, options.every * options.checkpoints)
+    kept, seconds = train(network, images, monitor, options.every * options.checkpoints, options.rate)
     onset = monitor.onset
     rows: list[dict[str, Any]] = [
         {"epoch": epoch, "monitor": vars(seen.train), "begun": seen.begun, "audit": shown}
@@ -76,18 +77,19 @@ def watched(options: argparse.Namespace) -> dict[str, Any]:
     ]
     full = next((row["epoch"] for row in rows if row["audit"]["begun"]), None)
     return {
-        "images": source, "layers": options.layers, "width": options.width, "every": options.every,
-        "sample": options.sample, "threads": torch.get_num_threads(), "seconds": seconds,
+        "images": source, "layers": options.layers, "width": options.width, "rate": options.rate,
+        "every": options.every, "sample": options.sample, "threads": torch.get_num_threads(),
+        "seconds": {name: round(value, 2) for name, value in seconds.items()},
         "overhead": seconds["monitor"] / seconds["training"], "onset": onset, "onset_of_full_audits": full,
         "checkpoints": rows,
     }  # fmt: skip
 
 
 def train(
-    network: nn.Module, images: Images, monitor: MemorizationMonitor, epochs: int
+    network: nn.Module, images: Images, monitor: MemorizationMonitor, epochs: int, rate: float
 ) -> tuple[dict[int, nn.Module], dict[str, float]]:
     """Train with a monitor; return the network at each checkpoint, and the seconds of both."""
-    optimizer, pixels = torch.optim.Adam(network.parameters(), lr=1e-3), images.pixels
+    optimizer, pixels = torch.optim.Adam(network.parameters(), lr=rate), images.pixels
     kept, seconds = {}, {"training": 0.0, "monitor": 0.0}
     order = torch.Generator().manual_seed(0)
     for epoch in range(1, epochs + 1):
@@ -103,7 +105,7 @@ def train(
         seconds["monitor"] += time.perf_counter() - trained
         if audited:
             kept[epoch] = deepcopy(network)
-    return kept, {name: round(value, 2) for name, value in seconds.items()}
+    return kept, seconds
 
 
 def full_audit(
@@ -131,10 +133,6 @@ def tables(results: dict[str, Any]) -> str:
         "epochs apart."
     )
     return f"{head}\n\n{words}\n\n{table(['epoch', 'monitor', 'full audit'], rows)}"
-
-
-def _share(rate: dict[str, int]) -> str:
-    return f"{rate['count']} of {rate['total']}"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from recollect.images import Images
 from recollect.paper.cells import ImageSet
 from recollect.paper.experiments import EXPERIMENTS
 from recollect.paper.scales import Scale, scale_named
-from recollect.sources import load
 
 LARGEST = 1000
 
@@ -31,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
     wanted = options.sets.split(",") if options.sets else None
     for name, images in sets_of(scale, wanted, options.largest).items():
         for part in images.parts:
-            print(pack(load(images.source(part, options.data)), options.out / f"{name}-{part}.npz"))
+            print(pack(images.load(part, options.data), options.out / f"{name}-{part}.npz"))
 
 
 def sets_of(scale: Scale, wanted: Iterable[str] | None, largest: int) -> dict[str, ImageSet]:
@@ -47,7 +46,8 @@ def sets_of(scale: Scale, wanted: Iterable[str] | None, largest: int) -> dict[st
 def _largest_sets(scale: Scale) -> dict[str, ImageSet]:
     sets: dict[str, ImageSet] = {}
     for experiment in EXPERIMENTS.values():
-        for fit in experiment.fits(scale):
+        shown = [experiment.pictures.fit(scale)] if experiment.pictures else []
+        for fit in (*experiment.fits(scale), *shown):
             name = fit.images.first_of or fit.images.name
             if name not in sets or fit.images.count > sets[name].count:
                 sets[name] = fit.images

@@ -63,13 +63,13 @@ def panel(axes: Axes, title: str, series: Mapping[str, Rates]) -> None:
         for position, method in enumerate(METHODS):
             at, values = position + 0.4 * offset - 0.2, series[name].get(method)
             if values is None:
-                axes.text(at, 2, "not in\nthe paper", ha="center", va="bottom", fontsize=8, color="#4b5560")
+                axes.text(at + 0.16, 2, "not in\nthe paper", ha="right", va="bottom", fontsize=8, color="#4b5560")
                 continue
             mean = sum(values) / len(values)
             label = name if position == 0 else None
             axes.bar(at, mean, 0.36, color=PALETTE[colour].light, label=label)
-            axes.plot([at] * len(values), values, "o", ms=4, mfc="white", mec="black", mew=0.8)
-            axes.text(at, max(*values, mean) + 3, f"{mean:.0f}", ha="center", fontsize=9)
+            axes.plot([at - 0.11] * len(values), values, "o", ms=4, mfc="white", mec="black", mew=0.8)
+            axes.text(at - 0.04, mean + 1, f"{mean:.0f}", ha="left", va="bottom", fontsize=9)  # beside the dots
     axes.set_title(title, fontsize=11, loc="left")
     axes.set(ylim=(0, 115), yticks=range(0, 101, 25), ylabel="recovered, %")
     axes.set_xticks(range(len(METHODS)), METHODS, fontsize=10)

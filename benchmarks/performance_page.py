@@ -1,6 +1,6 @@
-"""Make the tables and the chart of docs/performance.md from saved results, or measure these first.
+"""Make the tables and the chart of docs/research/performance.md from saved results, or measure these first.
 
-    python -m benchmarks                       # print the tables, draw the chart
+    python -m benchmarks                       # write the tables into the page, draw the chart
     python -m benchmarks --measure cpu         # on two quiet cores, after `recollect demo`: half an hour
     python -m benchmarks --measure gpu --data DATA
 
@@ -10,27 +10,34 @@ DATA is as for recovery.py.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reporting import input_errors_end_it, read_result, table
 
+from recollect.errors import InputError
+from recollect.palette import PALETTE
+
 ROOT = Path(__file__).parents[1]
 RESULTS, CHART = ROOT / "results", ROOT / "docs" / "figures" / "performance.svg"
-RECORDS = {"cpu": ["speed-cpu", "speed-cpu-unet"], "gpu": ["speed-gpu", "speed-gpu-unet"]}
+PAGE = ROOT / "docs" / "research" / "performance.md"
+RECORDS = {"cpu": ["speed-cpu", "speed-cpu-unet", "speed-cpu-foreign"], "gpu": ["speed-gpu", "speed-gpu-unet"]}
 LABELS = {
     "demo": "FC-6, the demo's network, 32x32",
     "unet-small": "small U-Net (16-32-64), 32x32",
+    "kl-small": "small `AutoencoderKL` of diffusers (16-32), 32x32",
     "fc10": "FC-10, 64x64",
     "fc20": "FC-20, 64x64",
     "unet50": "U-Net, 32x32",
     "unet1000": "U-Net, 32x32, trained on 1,000 images",
 }
 GROWTH = ["--growth", "100", "400", "1600", "6400", "25000"]
+VERSIONS = ("recollect", "torch")
 DEMO = "demo/training/loss-1e-08.safetensors"
 COMMANDS = {
     "cpu": [
@@ -38,7 +45,11 @@ COMMANDS = {
          "--turns", "40", *GROWTH, "--growth-rounds", "1", "--out", "results/speed-cpu.json"],
         ["recovery.py", "--cases", "unet-small", "--threads", "2", "--budget", "30", "--repeats", "2", "--turns", "7",
          "--growth", "--out", "results/speed-cpu-unet.json"],
+        ["recovery.py", "--cases", "kl-small", "--threads", "2", "--budget", "3", "--repeats", "3", "--turns", "7",
+         "--growth", "--out", "results/speed-cpu-foreign.json"],
         ["layer_kernels.py", "--cpu", "--checkpoint", DEMO, "--out", "results/layer-kernels-cpu.json"],
+        ["whole_audit.py", "--cases", "demo", "--threads", "2", "--checkpoint", DEMO, "--turns", "3",
+         "--out", "results/whole-audit-cpu.json"],
         ["saved_audit.py", "demo/audit", "--images", "1000", "--out", "results/saved-audit.json"],
     ],
     "gpu": [
@@ -47,6 +58,7 @@ COMMANDS = {
         ["recovery.py", "--gpu", "--cases", "unet50", "unet1000", "--data", "{data}", "--budget", "4", "--repeats", "8",
          "--turns", "5", "--growth", "--out", "results/speed-gpu-unet.json"],
         ["layer_kernels.py", "--data", "{data}", "--out", "results/layer-kernels.json"],
+        ["whole_audit.py", "--gpu", "--cases", "fc10", "--data", "{data}", "--out", "results/whole-audit-gpu.json"],
         ["first_recovery.py", "--gpu", "--out", "results/first-recovery.json"],
         ["refined_speed.py", "--gpu", "--data", "{data}", "--out", "results/refined-speed.json"],
     ],
@@ -64,6 +76,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--measure", choices=list(COMMANDS), help="run the benchmarks of this device first")
     parser.add_argument("--data", default="", help="folder with the data sets, for a GPU")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page whose tables are written")
     parser.add_argument("--chart", type=Path, default=CHART, help="the file to draw")
     options = parser.parse_args(arguments)
     if options.measure == "gpu" and not options.data:
@@ -75,16 +88,30 @@ def run(options: argparse.Namespace) -> None:
     for command in COMMANDS.get(options.measure, []):
         script, *others = (part.format(data=options.data) for part in command)
         subprocess.run([sys.executable, str(ROOT / "benchmarks" / script), *others], cwd=ROOT, check=True)
-    for device in RECORDS:
-        print(f"{page_table(device)}\n")
+    tables = {device: page_table(device) for device in RECORDS}
+    print("\n\n".join(tables.values()))
+    write_tables(options.page, tables)
     draw(options.chart)
 
 
+def write_tables(page: Path, tables: Mapping[str, str]) -> None:
+    """Put each table below the heading of its device."""
+    text = before = page.read_text(encoding="utf-8")
+    for device, written in tables.items():
+        head = rf"(?<=## On a {device.upper()}\n\n)[^\n]+\n\n(?:\|[^\n]+\n)+"
+        parts = re.split(head, text)
+        if len(parts) != 2:
+            raise InputError(f"{page} has no table below the heading 'On a {device.upper()}'.")
+        text = f"{written}\n".join(parts)
+    if text != before:
+        page.write_text(text, encoding="utf-8")
+
+
 def page_table(device: str) -> str:
-    """Write the page's table of a device, under a line that names the machine."""
+    """Write the page's table of a device, under a line that names the machine, the versions and the days."""
     results = [read_result(RESULTS / f"{name}.json", "cases", "growth") for name in RECORDS[device]]
-    first = results[0]
-    head = f"{first['device']}; torch {first['versions']['torch']}; {first['date']}"
+    facts = [(r["device"], *(f"{name} {r['versions'][name]}" for name in VERSIONS), r["date"]) for r in results]
+    head = "; ".join(" and ".join(sorted(set(each))) for each in zip(*facts, strict=True))
     titles = [
         "network",
         "images",
@@ -99,7 +126,9 @@ def page_table(device: str) -> str:
 
 
 def row_of(name: str, case: dict[str, Any]) -> list[str]:
-    ours, loop, alone = (case[part]["seconds"] for part in ("recollect", "one_by_one", "network_alone"))
+    """Write the row of a case: recollect and the network alone as they ran in turns."""
+    ours, alone = map(statistics.median, zip(*case["turns"], strict=True))
+    loop = case["one_by_one"]["seconds"]
     over = statistics.median(case["over_network_alone"])
     return [
         LABELS[name], f"{case['images']:,}", f"{loop:,.1f}", f"{alone:.2f}", f"{ours:.2f}", f"{over:.2f}",
@@ -112,9 +141,10 @@ def draw(chart: Path) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
     axes = figure.add_subplot(xscale="log", yscale="log", xlabel="images", ylabel="seconds")
-    for device, colour in (("cpu", "tab:blue"), ("gpu", "tab:orange")):
+    axes.set_title("Seconds of a recovery by number of images", loc="left", fontsize=11)
+    for device, colour in (("cpu", PALETTE["blue"].light), ("gpu", PALETTE["orange"].light)):
         for name, rows in read_result(RESULTS / f"speed-{device}.json", "growth")["growth"].items():
             images, seconds = ([row[part] for row in rows] for part in ("images", "seconds"))
             alone = [
@@ -124,7 +154,7 @@ def draw(chart: Path) -> None:
             label = f"{LABELS[name]}, {device.upper()}"
             axes.plot(images, seconds, "o-", color=colour, label=label)
             axes.plot(images, alone, ":", color=colour, label="the network alone")
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     chart.parent.mkdir(parents=True, exist_ok=True)
     with rc_context({"svg.hashsalt": "performance"}):  # the same records give the same file

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,8 @@ from recollect.degradation import PAPER_MASKS, Observation
 from recollect.diffusion import Denoiser, bundled, open_denoiser
 from recollect.methods import DDNM, Biharmonic
 from recollect.methods.ddnm import STRONGEST
-from recollect.records import provenance, read_json, write_json
+from recollect.paper.origin import origin
+from recollect.records import read_json, write_json
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -76,7 +76,7 @@ def about(images: Images, prior: Denoiser | None, device: str) -> dict[str, Any]
     card = prior.card if prior else None
     overlap = str(card.overlap(images)) if card else "unknown"
     known = f"{prior}, trained on {card.trained_on if card else 'unknown'}; of these images it knows {overlap}"
-    return facts | {"prior": known if prior else "none", "date": date.today().isoformat(), **provenance(device)}
+    return facts | {"prior": known if prior else "none", **origin(device)}
 
 
 def with_those_on_record(path: Path | None, results: dict[str, Any]) -> dict[str, Any]:

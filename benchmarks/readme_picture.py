@@ -18,9 +18,10 @@ from recollect.degradation import PAPER_MASKS
 from recollect.palette import PALETTE
 from recollect.scoring import APPROXIMATE
 
-SETS = {"train": ("Trained on", "orange"), "control": ("Unseen", "blue")}
+SETS = {"train": ("Training images", "blue"), "control": ("Unseen images", "grey")}  # in the colours of the report
 ROWS = ("given", "result", "original")
 IMAGES = 3
+LEFT, WIDTH = (0.05, 0.55), 0.44  # of the two halves, as shares of the picture
 METHOD = "refined"
 
 
@@ -54,21 +55,24 @@ def is_recovered(pictures: list[np.ndarray]) -> bool:
 def draw(shown: dict[str, list[list[np.ndarray]]], drawing: Path) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.6, 4.2), layout="constrained", facecolor="white")
-    halves = np.asarray(figure.subfigures(1, len(shown), wspace=0.06))
-    for half, (part, images) in zip(halves, shown.items(), strict=True):
+    figure = Figure(figsize=(7.6, 4.0), facecolor="white")
+    for (part, images), left in zip(shown.items(), LEFT, strict=True):
         title, colour = SETS[part]
-        title = f"{title}: {sum(map(is_recovered, images))} of {len(images)} recovered"
-        half.suptitle(title, fontsize=14, fontweight="bold", color=PALETTE[colour].light)
-        grid = half.subplots(len(ROWS), len(images), squeeze=False)
+        counts = f"{sum(map(is_recovered, images))} of {len(images)} recovered"
+        middle = left + WIDTH / 2
+        figure.text(middle, 0.95, title, fontsize=15, ha="center", color=PALETTE[colour].light)
+        figure.text(middle, 0.88, counts, fontsize=15, ha="center", fontweight="bold", color=PALETTE[colour].light)
+        spots = figure.add_gridspec(
+            len(ROWS), len(images), left=left, right=left + WIDTH, bottom=0.02, top=0.85, wspace=0.06, hspace=0.06
+        )
         for column, pictures in enumerate(images):
-            for axes, picture in zip(grid[:, column], pictures, strict=True):
+            for row, picture in enumerate(pictures):
+                axes = figure.add_subplot(spots[row, column])
                 axes.imshow(picture.squeeze(), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
                 axes.set(xticks=[], yticks=[])
                 axes.spines[:].set_visible(False)
-        if part == "train":
-            for axes, label in zip(grid[:, 0], ROWS, strict=True):
-                axes.set_ylabel(label, fontsize=15)
+                if part == "train" and column == 0:
+                    axes.set_ylabel(ROWS[row], fontsize=15)
     drawing.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(drawing, dpi=130, metadata={"Software": None})
 

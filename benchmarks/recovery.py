@@ -22,12 +22,13 @@ GPU captured if that is faster. "(c) / network alone" is the median of turns in 
 
 from __future__ import annotations
 
+import recollect  # isort: skip  # noqa: F401  # before torch: how OpenMP's threads wait is settled when torch is loaded
+
 import argparse
 import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ from recollect.auditing.model_facts import train_loss
 from recollect.devices.precision import check_device, evaluation_mode
 from recollect.engine import arithmetic_of, prepare
 from recollect.methods.blind import CALM_ROUNDS, CONVERGED_MSE
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 from recollect.recovery import Snapshot
 from recollect.scoring import ACCURATE, APPROXIMATE, mse
 
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     use_clock(options.clock)
-    results: dict[str, Any] = {"date": date.today().isoformat(), "clock": options.clock, **provenance(options.device)}
+    results: dict[str, Any] = {"clock": options.clock, **origin(options.device)}
     results |= {"cases": {}, "growth": {}, "notes": collect_messages()}
     for name in options.cases:
         images, network = load_case(name, options)

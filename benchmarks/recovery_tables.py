@@ -1,4 +1,4 @@
-"""The tables of recovery.py, for the terminal and for docs/performance.md."""
+"""The tables of recovery.py, for the terminal and for docs/research/performance.md."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ from recollect import Blind, Images, Recovery, Refined, Score, mask, observe
 from recollect.devices.precision import check_device
 from recollect.engine import without_acceleration
 from recollect.methods.base import Method
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 
 METHODS: dict[str, type[Blind | Refined]] = {"blind": Blind, "refined": Refined}
 
@@ -51,7 +51,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> None:
     check_device(options.device)
     check_writable(options.out, options.checkpoint)
-    results: dict[str, Any] = {"date": date.today().isoformat(), **provenance(options.device), "cases": {}}
+    results: dict[str, Any] = {**origin(options.device), "cases": {}}
     for name in options.cases:
         results["cases"][name] = compare(CASES[name], *load_case(name, options), options)
         if options.out:

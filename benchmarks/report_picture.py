@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 
 SECTIONS = {"report-rates": "#rates", "report-gallery": "#gallery"}
+SHARPNESS = 1.5  # pixels of the picture for one of the screen, for a reader who enlarges it on a phone
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1180, "height": 620})
+        page = browser.new_page(viewport={"width": 1180, "height": 620}, device_scale_factor=SHARPNESS)
         page.goto(options.report.resolve().as_uri())
         page.screenshot(path=options.folder / "report.png")
         for name, section in SECTIONS.items():

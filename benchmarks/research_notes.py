@@ -17,6 +17,7 @@ import canary_coverage
 import last_layer
 import prior
 import refined_tables
+from large_sets import milliseconds
 from reporting import table
 
 from recollect.methods import METHODS
@@ -32,6 +33,7 @@ TITLES = {
     "training-cpu": "The demo's network, 2 CPU cores",
     "training-gpu": "FC-10 on 600 Tiny ImageNet images, one H200",
 }
+LARGE_SETS = {"large-sets-cpu": "one CPU core, iterate", "large-sets-gpu": "one H200, blind"}
 COLOURS = ("blue", "orange", "grey")
 
 
@@ -163,10 +165,60 @@ def draw_pipeline() -> Figure:
     return figure
 
 
+def draw_large_sets() -> Figure:
+    """Draw how long an audit takes and how much memory it needs, by the number of images."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4.6), layout="constrained")
+    panels = figure.subplots(2, 1, sharex=True)
+    for colour, (name, label) in zip(COLOURS, LARGE_SETS.items(), strict=False):
+        rows = record(name)["rows"]
+        images = [row["images"] for row in rows]
+        for axes, values in zip(panels, large_set_values(rows), strict=True):
+            axes.plot(images, values, "o-", color=PALETTE[colour].light, label=label)
+    for axes, title in zip(panels, ("Milliseconds an image", "Peak memory of the process, GB"), strict=True):
+        axes.set_title(title, fontsize=11, loc="left")
+        axes.set(xscale="log", ylim=(0, None))
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].legend(frameon=False, fontsize=9)
+    panels[1].set_xlabel("training images")
+    return figure
+
+
+def large_set_values(rows: Sequence[dict[str, Any]]) -> tuple[list[float], list[float]]:
+    """Return the milliseconds an image and the peak of memory in GB."""
+    return [milliseconds(row) for row in rows], [row["peak_bytes"] / 1e9 for row in rows]
+
+
+def draw_monitor() -> Figure:
+    """Draw what the monitor and full audits see along a training."""
+    from matplotlib.figure import Figure
+
+    checkpoints = record("monitor")["checkpoints"]
+    epochs = [checkpoint["epoch"] for checkpoint in checkpoints]
+    seen = {
+        "full audit": [checkpoint["audit"]["train"] for checkpoint in checkpoints],
+        "monitor": [checkpoint["monitor"] for checkpoint in checkpoints],
+        "full audit, unseen images": [checkpoint["audit"]["control"] for checkpoint in checkpoints],
+    }
+    figure = Figure(figsize=(5, 2.8), layout="constrained")
+    axes = figure.subplots()
+    for colour, marker, (label, rates), size in zip(COLOURS, "os^", seen.items(), (9, 4, 6), strict=True):
+        shares = [100 * rate["count"] / rate["total"] for rate in rates]
+        axes.plot(epochs, shares, f"{marker}-", color=PALETTE[colour].light, label=label, ms=size)
+    axes.set_title("Training images recovered, by epoch", fontsize=11, loc="left")
+    axes.set(ylabel="recovered, %", xlabel="epochs", ylim=(-4, 104))
+    axes.legend(frameon=False, fontsize=9, loc="center right")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 CHARTS: dict[str, Callable[[], Figure]] = {
     "training": draw_training,
     "refined": draw_refined,
     "pipeline": draw_pipeline,
+    "large-sets": draw_large_sets,
+    "monitor": draw_monitor,
 }
 
 if __name__ == "__main__":

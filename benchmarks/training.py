@@ -23,7 +23,8 @@ from torch import Tensor, nn
 
 from recollect import FullyConnected, Images, UNet
 from recollect.devices.precision import float32_precision
-from recollect.records import provenance, write_json
+from recollect.paper.origin import origin
+from recollect.records import write_json
 from recollect.sources import load
 from recollect.training import MILESTONES, train_to_loss
 
@@ -171,13 +172,13 @@ def record(
     return {
         "case": options.case, "data": images.name, "data_hash": images.hash, "activation": options.activation,
         "milestones": list(milestones), "max_seconds": options.max_seconds, "threads": torch.get_num_threads(),
-        "contenders": list(timings), **provenance(options.device),
+        "contenders": list(timings), **origin(options.device),
     }  # fmt: skip
 
 
 def describe(device: str) -> str:
     threads = f", {torch.get_num_threads()} threads" if device == "cpu" else ""
-    return f"{provenance(device)['device']}{threads}"
+    return f"{origin(device)['device']}{threads}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -32,3 +33,19 @@ def test_the_two_sided_interval_by_hand() -> None:
 def test_the_committed_record_holds_the_bound_in_95_of_100_extractions() -> None:
     rows = json.loads((ROOT / "results" / "extraction-coverage.json").read_text())["rows"]
     assert sum(row["held"] for row in rows) >= 0.95 * sum(row["extractions"] for row in rows)
+
+
+def test_the_page_shows_what_the_committed_record_says() -> None:
+    rows = json.loads((ROOT / "results" / "extraction-coverage.json").read_text())["rows"]
+    page = (ROOT / "docs" / "research" / "ablations.md").read_text()
+    for kind, name in (("even", "alike"), ("uneven", "unlike"), ("families", "families")):
+        own = [row for row in rows if row["kind"] == kind]
+        total = sum(row["extractions"] for row in own)
+        held, two_sided = (f"{sum(row[what] for row in own)} of {total}" for what in ("held", "two_sided"))
+        (largest,) = [row for row in own if (row["stored"], row["samples"]) == (160, 640)]
+        means = " | ".join(f"{largest[what]:.0f}" for what in ("seen", "at_least", "estimate"))
+        assert re.search(rf"^\| {name}[^|]*\| {held} \| {two_sided} \| {re.escape(means)} \|$", page, re.MULTILINE)
+    extractions = sum(row["extractions"] for row in rows)
+    guide = " ".join((ROOT / "docs" / "guide" / "extract.md").read_text().split())
+    assert f"the bound held in {extractions} of {extractions} extractions" in guide
+    assert all(row["held"] == row["extractions"] for row in rows)

@@ -44,7 +44,7 @@ def test_tables_say_what_was_found() -> None:
 
 
 def test_the_page_shows_the_numbers_on_record() -> None:
-    page = " ".join((ROOT / "docs/performance.md").read_text().split())
+    page = " ".join((ROOT / "docs/research/performance.md").read_text().split())
     cases = read_json(ROOT / "results/layer-kernels.json")["cases"]
     means = {name: [case["errors"][kind]["mean"] for kind in ("ours", "library")] for name, case in cases.items()}
     ours, library = means["fc10"]

@@ -24,7 +24,7 @@ def test_the_figure_is_drawn_from_records_and_again_from_those_kept(tmp_path: Pa
     first = run("methods_figure", str(tmp_path / "audit"), str(drawing), "--keep", str(kept))
     text = drawing.read_text()
     assert "<svg" in text
-    assert "erased pixels hold noise" in text  # matplotlib names each text in a comment
+    assert "erased: noise" in text  # matplotlib names each text in a comment
     assert run("methods_figure", str(kept), str(tmp_path / "again.svg")) == first
     assert (tmp_path / "again.svg").read_text() == text
 

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ def test_a_dry_run_measures_a_plant_once(tmp_path: Path) -> None:
     assert [(row["set"], row["fill"]) for row in numbers["rows"]] == [
         ("train", "zero"), ("train", "noise"), ("unseen", "zero"), ("unseen", "noise")
     ]  # fmt: skip
-    assert "refined below blind or iterate: 0 of 2 cells" in printed
+    assert "refined below blind or iterate: 0 of 2 cells (accurate) and 0 of 2 cells (approximate)" in printed
     grid = [tried["gamma"] for tried in numbers["gammas"]["sharp plant"]["grid"]]
     assert numbers["gammas"]["sharp plant"]["chosen"] in grid
     assert len(grid) > 1
@@ -65,12 +66,21 @@ def test_erased_pixels_hold_the_fill(fill: str) -> None:
     assert damaged.cells == [("half", fill), ("block", fill)]
 
 
-def test_a_cell_is_below_if_either_attack_recovers_more() -> None:
+@pytest.mark.parametrize("threshold", ["accurate", "approximate"])
+def test_a_cell_is_below_if_either_attack_recovers_more(threshold: str) -> None:
     cells = [{"blind": 1, "iterate": 2, "refined": 2}, {"blind": 3, "iterate": 0, "refined": 2}]
-    assert tables.below([{"accurate": cell} for cell in cells]) == 1
+    all_equal = dict.fromkeys(("blind", "iterate", "refined"), 1)
+    rows = [{**dict.fromkeys(tables.THRESHOLDS, all_equal), threshold: cell} for cell in cells]
+    assert [tables.below(rows, what) for what in tables.THRESHOLDS].count(1) == 1
+    assert tables.below(rows, threshold) == 1
 
 
 def test_the_chosen_gamma_is_compared_with_the_best() -> None:
-    grid = [{"gamma": 0.1, "accurate": 0.5}, {"gamma": 1.0, "accurate": 0.75}]
-    printed = tables.gammas({"a": {"chosen": 0.1, "grid": grid}, "b": {"chosen": 1.0, "grid": grid}})
-    assert printed.endswith("behind the best gamma: 12.5 points on average, 25.0 at worst")
+    def network(chosen: float, best: float = 0.75) -> dict[str, Any]:
+        rates = {"accurate": 1.0, "approximate": 1.0, "fixed_point_error": 1e-9}
+        grid = [{"gamma": 1.0, "accurate": best}, {"gamma": 0.01, "accurate": 2 / 3 * best}]
+        return {"tuning": [{"gamma": chosen, "start": "half_kept", "masks": 1, **rates}], "grid": grid}
+
+    printed = tables.gammas({"a": network(0.1), "b": network(1.0), "c": network(1.0, best=0.0)})
+    assert "| a | 0.1 | 62.5 | 1 | 75.0 | 12.5 | 2 |" in printed
+    assert "behind the best gamma: 6.2 points on average, 12.5 at worst, on 2 networks" in printed
