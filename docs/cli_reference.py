@@ -17,7 +17,8 @@ PAGE = Path(__file__).parent / "reference" / "cli.md"
 HEAD = """\
 # Command line
 
-This page lists every command with its options. `recollect COMMAND --help` prints the same in a terminal.
+This page is for people who run Recollect in a terminal. It lists every command with its options.
+`recollect COMMAND --help` prints the same.
 """
 HIDDEN = ("help", "install_completion", "show_completion")
 PAGES = {  # where the lists are explained that the help contains
@@ -25,6 +26,7 @@ PAGES = {  # where the lists are explained that the help contains
     "{degradations}": "[masks](glossary.md#masks)",
     "{model_formats}": "[models](models.md)",
     "{networks}": "[training](../concepts/training.md)",
+    "{denoising_networks}": "[training a diffusion model](../concepts/diffusion.md#training-one)",
     "{sources}": "[source addresses](../guide/choose-images.md#source-addresses)",
 }
 
@@ -42,10 +44,22 @@ def command_parts(name: str, command: Any) -> Iterator[str]:
     """Yield the section of a command, and those of its subcommands."""
     yield f"## {name}\n"
     yield plain(command.help or "") + "\n"
-    if rows := [row(parameter) for parameter in command.params if parameter.name not in HIDDEN]:
-        yield "| option | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    for panel, parameters in panels(command).items():
+        rows = "\n".join(row(parameter) for parameter in parameters)
+        yield f"**{panel}**\n" if panel else ""
+        yield f"| option | default | meaning |\n|---|---|---|\n{rows}\n"
     for child, subcommand in getattr(command, "commands", {}).items():
         yield from command_parts(f"{name} {child}", subcommand)
+
+
+def panels(command: Any) -> dict[str | None, list[Any]]:
+    """Group the parameters of a command as its help does; None is the group without a title."""
+    shown = [parameter for parameter in command.params if parameter.name not in HIDDEN]
+    titles = dict.fromkeys(getattr(parameter, "rich_help_panel", None) for parameter in shown)
+    return {
+        title: [parameter for parameter in shown if getattr(parameter, "rich_help_panel", None) == title]
+        for title in titles
+    }
 
 
 def row(parameter: Any) -> str:

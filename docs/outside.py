@@ -21,6 +21,7 @@ PAGES = {
     "NOTATION.md": "reference/notation.md",
 }
 RESULTS = ("results/**/figures/*.*", "results/**/*.md")  # charts, and tables that are made beside the records
+NOT_SHOWN = "results/paper/small/tables"  # they show that every step works; their numbers say nothing
 
 
 def on_files(files: Files, *, config: Any) -> Files:
@@ -29,6 +30,8 @@ def on_files(files: Files, *, config: Any) -> Files:
         files.append(File.generated(config, here, content=(ROOT / there).read_text(encoding="utf-8")))
     for path in sorted(path for pattern in RESULTS for path in ROOT.glob(pattern)):
         here = path.relative_to(ROOT).as_posix()
+        if dirname(here) == NOT_SHOWN:
+            continue
         files.append(File.generated(config, here, abs_src_path=str(path)))
     return files
 

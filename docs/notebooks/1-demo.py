@@ -2,7 +2,7 @@
 # # The demo: images that a network gives away
 #
 # For everyone who is new to Recollect. You see a network that was trained on 20 photographs restore them from half of
-# their pixels, and fail on 20 photographs that it never saw.
+# their pixels. It fails on 20 photographs that it never saw.
 #
 # ## Train a network until it fits
 # The photographs are crops of 16x16 pixels of pictures that come with scikit-image. The network is trained until its
@@ -63,9 +63,9 @@ result.picture("dust")
 # the network, so the network has stored these images. Whoever has the network and a part of a training image can get
 # the rest.
 #
-# Look at the unseen images again. For some of them the attack returns a training image that has nothing to do with the
-# damaged one. The network gives its training images away even then.
+# See the unseen images again. For some of them the attack returns a training image that does not resemble the damaged
+# one. The network gives its training images away even then.
 #
 # The folder `audit` now holds `report.html` with every image, mask and method. `recollect demo` runs a larger version
-# of this notebook. [Read a report](../guide/read-the-report.md) explains the page, and [what the number means](../guide/what-the-number-means.md) its
-# limits.
+# of this notebook. [Read the report](../guide/read-the-report.md) explains the page, and
+# [what the number means](../guide/what-the-number-means.md) its limits.

@@ -97,8 +97,8 @@ result
 # %% [markdown]
 # ## What the result means
 # The audit recovers all training images that it scored, at least approximately, and no unseen image. This VAE has far
-# more weights than it needs for 24 images, and its divergence term is weak. It learnt the images by heart.
+# more weights than it needs for 24 images, and its divergence term is weak. It memorized the images.
 #
 # A VAE is no protection by itself. More images, a smaller network or a stronger divergence term reduce what it stores.
-# Run the audit again after such a change: both rates stand in one report. [Audit your own model](../guide/audit-your-model.md)
+# Run the audit again after such a change, and compare both rates. [Audit your own model](../guide/audit-your-model.md)
 # explains all options of `open_model`.

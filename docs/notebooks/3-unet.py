@@ -65,8 +65,8 @@ result
 
 # %% [markdown]
 # ## What the result means
-# The U-Net gives away its training images approximately: by eye they are the same pictures. Unseen images stay
-# lost. Convolutions and a narrow latent do not protect training images.
+# The U-Net gives away its training images approximately: by eye they are the same pictures. No unseen image is
+# recovered. Convolutions and a narrow latent do not protect training images.
 #
 # The error of the recovered images is about as large as the training error. A longer training makes both smaller, as
 # [the paper's experiments](../research/reproduction.md) show with larger U-Nets.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A model that does not memorize
 #
-# For people whose audit says 0% and who want to know what to make of it. You see a model that reproduces images well
+# For people whose audit says 0% and who want to know what this means. You see a model that reproduces images well
 # and gives none of its training images away.
 #
 # ## Many images, few weights

@@ -43,7 +43,7 @@ result.picture("block")
 result
 
 # %% [markdown]
-# ## Where the memory sits
+# ## The noise levels at which the model remembers
 # The audit also measures how well the model removes noise of several levels. A model that knows an image removes noise
 # from it better than from others.
 

@@ -21,6 +21,9 @@ def test_every_command_and_its_options_are_listed() -> None:
     commands = re.findall(r"^## (recollect.*)$", page, re.M)
     assert {"recollect audit", "recollect canaries make", "recollect paper run"} <= set(commands)
     audit = page.split("## recollect audit\n")[1].split("\n## ")[0]
-    assert "`--threshold exact\\|approximate\\|MSE` | `approximate` |" in audit
+    assert "`--threshold LEVEL` | `approximate` |" in audit
+    assert "`--layout nchw\\|nhwc` |" in audit
+    assert "**When the audit fails, for CI**\n\n| option |" in audit
     assert "| `MODEL` | required |" in audit
+    assert "`--activation lrelu\\|prelu\\|softplus` |" in page
     assert "{" not in re.sub(r"`[^`]*`", "", page)

@@ -17,7 +17,7 @@ PAGE = """# A heading that is not a sentence at all
 Two sentences. The second one has `some code with many words in it` and [a link](to/a/page.md) in it
 and goes on in another line.
 
-| a table | is no prose |
+| a table | of two \\| cells |
 |---|---|
 
 - An item.
@@ -31,8 +31,10 @@ so = "is this"
 """
 
 
-def test_sentences_leave_out_code_tables_and_headings() -> None:
+def test_sentences_leave_out_code_and_headings() -> None:
     assert list(prose.sentences(PAGE)) == [
+        "a table",
+        r"of two \| cells",
         "Two sentences.",
         "The second one has code and a link in it and goes on in another line.",
         "- An item.",
@@ -43,13 +45,18 @@ def test_sentences_leave_out_code_tables_and_headings() -> None:
 def test_a_sentence_of_26_words_is_named() -> None:
     (found,) = prose.long_sentences(f"{'word ' * 25}end. {'word ' * 24}end.\n")
     assert found.startswith("26 words: word")
+    (found,) = prose.long_sentences(f"| short | {'word ' * 25}end |\n|---|---|\n")
+    assert found.startswith("26 words: word")
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
         ("Images come back from it.", ["'come back': write recover"]),
+        ("It gave its training images back.", ["'gave its training images back': write recover"]),
+        ("It says so in a word.", ["'in a word': write message, sentence"]),
         ("Numbers on record.", ["'on record': write recorded, saved"]),
+        ("| a cell | has it on record |", ["'on record': write recorded, saved"]),
         ("It is trained with Muon, in place of `by Muon`.", []),
     ],
 )
@@ -57,14 +64,24 @@ def test_banned_words_are_named(text: str, found: list[str]) -> None:
     assert prose.banned_words(text) == found
 
 
+def test_docstrings_are_read_without_their_lists_of_arguments() -> None:
+    source = '"""A module."""\ndef f(x):\n    """Do it.\n\n    Args:\n        x: On record.\n    """\n    return 1\n'
+    assert prose.docstrings(source).split() == ["A", "module.", "Do", "it."]
+
+
+def test_notebooks_are_read_without_their_code() -> None:
+    source = "# %% [markdown]\n# # Title\n#\n# Text.\n\n# %%\nlook = 1\n\n# %% [markdown]\n# More.\n"
+    assert prose.notebook_prose(source).split() == ["#", "Title", "Text.", "More."]
+
+
 def test_pages_beyond_their_limits_are_named() -> None:
-    user = dict.fromkeys(prose.LIMITS, "word | --- ") | {"README.md": "word " * 12_001}
+    user = dict.fromkeys(prose.LIMITS, "word | --- ") | {"README.md": "word " * (prose.ALL_USER_PAGES + 1)}
     found = prose.long_pages(user, {"docs/research/a.md": "word " * 1_501})
-    total = 12_001 + len(user) - 1
+    total = prose.ALL_USER_PAGES + len(user)
     assert found == [
-        "README.md: 12001 words of 700",
+        f"README.md: {prose.ALL_USER_PAGES + 1} words of 700",
         "docs/research/a.md: 1501 words of 1500",
-        f"user pages: {total} words of 12000",
+        f"user pages: {total} words of {prose.ALL_USER_PAGES}",
     ]
 
 
