@@ -16,7 +16,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## Train on bundled photographs, degrade, recover, score, report (about three minutes)
+demo: $(READY) ## Train on bundled photographs, damage, recover, score, report (about three minutes)
 	@$(BIN)/recollect demo
 
 test: $(READY) ## Run the tests
@@ -51,9 +51,10 @@ types: $(READY) ## Check types
 format: $(READY) ## Format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-docs: $(READY) ## Run the notebooks of the gallery and build all pages as a site, in site/
+docs: $(READY) ## Run notebooks and tutorials, and build all pages as a site, in site/
 	@$(BIN)/python docs/notebook_runs.py
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "The site: site/index.html"
+	@$(BIN)/python docs/page_runs.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "The site: site/index.html. Its search needs a server: python3 -m http.server -d site"
 
 hooks: $(READY) ## Have git check style and types before each commit
 	@$(BIN)/pre-commit install
