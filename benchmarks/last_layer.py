@@ -59,6 +59,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--losses", type=float, nargs="+", default=[1e-6, 1e-7, 1e-8])
     parser.add_argument("--max-seconds", type=float, default=300, help="of each training")
+    parser.add_argument("--max-steps", type=int, help="of each training")
     parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
     parser.add_argument("--tables", type=Path, help="print the table of such a file and run nothing")
     return parser.parse_args(arguments)
@@ -68,7 +69,7 @@ def fit_and_recover(images: Images, loss: float, solved: bool, options: argparse
     f = FullyConnected(images.shape, layers=options.layers, width=options.width)
     recipe = Recipe.for_network(f, len(images))
     recipe = replace(recipe, solve_below=1e-5) if solved else recipe
-    done = train_to_loss(f, images, loss, recipe=recipe, max_seconds=options.max_seconds)
+    done = train_to_loss(f, images, loss, recipe=recipe, max_seconds=options.max_seconds, max_steps=options.max_steps)
     f.eval()
     return {
         "wanted": loss, "loss": done.loss, "seconds": done.history[-1].seconds, "images": len(images),

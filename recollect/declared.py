@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 Facts = Mapping[str, Any]  # the literal values of a class or a call, by name
+SHOWN = ("name", "summary", "example")  # what help and error messages show
+
+
+class _Computed(Exception):
+    """What is shown is no literal, so only an import tells it."""
 
 
 def declared(package: str, *kinds: str) -> dict[str, Facts] | None:
     """Read what classes with a name of their own and calls of `kinds` say, in the order of the registry of a package.
 
-    None if another package registers members: these must be imported to be known.
+    None if members must be imported to be known: another package registers some, or a name or summary is computed.
     """
     if entry_points(group=package):
         return None
     folder = Path(__file__).parent.joinpath(*package.split(".")[1:])
     trees = [ast.parse(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.py"))]
     nodes = [node for tree in trees for node in ast.walk(tree)]
-    members = [*_classes(nodes), *_calls(nodes, kinds)]
+    try:
+        members = [*_classes(nodes), *_calls(nodes, kinds)]
+    except _Computed:
+        return None
     named = [facts for facts in members if facts.get("name")]
     return {facts["name"]: facts for facts in sorted(named, key=_order)}
 
@@ -69,6 +76,9 @@ def _calls(nodes: Sequence[ast.AST], kinds: Sequence[str]) -> Iterator[Facts]:
 def _literals(pairs: Any) -> dict[str, Any]:
     values = {}
     for name, value in pairs:
-        with suppress(ValueError):  # what has to be computed
+        try:
             values[name] = ast.literal_eval(value)
+        except ValueError:
+            if name in SHOWN:
+                raise _Computed from None
     return values

@@ -1,4 +1,4 @@
-"""How masks are named in text, known without torch: a misspelt name is refused before torch is imported."""
+"""The named masks and how text names others, known without torch: help and error messages do not wait for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from pathlib import Path
 
 from recollect.errors import InputError
 
-PAPER_MASK_NAMES = ("block", "half", "scatter", "frame", "stripes", "dust")
+PAPER_MASK_SUMMARIES = {  # `degradation/masks.py` draws each
+    "block": "erases the centred square of half the height (25%)",
+    "half": "erases the bottom half",
+    "scatter": "erases each pixel with probability 1/2, one fixed draw",
+    "frame": "erases all outside the centred square of 3/4 of the height (44%)",
+    "stripes": "erases every second band of 1/16 of the height (50%)",
+    "dust": "erases each pixel with probability 0.8, one fixed draw",
+}
+PAPER_MASK_NAMES = tuple(PAPER_MASK_SUMMARIES)
 RANDOM = ("random", "random-each")
 COLUMNS = "columns"
 _FILES = (".png", ".npy")

@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 from recollect.declared import Facts, declared
 from recollect.errors import InputError
-from recollect.mask_names import PAPER_MASK_NAMES
+from recollect.mask_names import PAPER_MASK_SUMMARIES
 
 SOURCE = "A set of images, such as photos?count=40&size=32. recollect data list shows all kinds."
 
@@ -46,7 +46,7 @@ def declared_denoising_networks() -> Mapping[str, Facts]:
 def declared_experiments() -> Mapping[str, Facts]:
     """List the experiments of the paper."""
     package = "recollect.paper.experiments"
-    return declared(package, "Experiment", "moderate_experiment") or _imported(package, "EXPERIMENTS", "summary")
+    return declared(package, "Experiment") or _imported(package, "EXPERIMENTS", "summary")
 
 
 def declared_sources() -> Mapping[str, Facts]:
@@ -70,7 +70,8 @@ def methods() -> str:
 def degradations() -> str:
     """List the masks and the other kinds of damage."""
     masks = {
-        ", ".join(PAPER_MASK_NAMES): "masks; all stands for these six",
+        **PAPER_MASK_SUMMARIES,
+        "all": "these six",
         "random:30%": "this share of the pixels; random-each:30% draws for each image",
         "columns:age+3-5": "columns of rows or channels of signals, by name or number from 0",
         "FILE.png": "a black-and-white image; black pixels are erased",

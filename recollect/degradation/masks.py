@@ -15,8 +15,7 @@ from recollect.degradation.base import Shape
 from recollect.degradation.erasure import Erasure, fits
 from recollect.errors import InputError, check_seed, is_number, is_whole, read_share
 from recollect.images.pil_images import pil_values
-from recollect.mask_names import COLUMNS, RANDOM, is_mask_file, no_such_mask
-from recollect.registry import by_name
+from recollect.mask_names import COLUMNS, PAPER_MASK_SUMMARIES, RANDOM, is_mask_file, no_such_mask
 
 Sides = tuple[int, ...]  # height and width; the length of a signal; the number of columns of rows
 
@@ -62,14 +61,15 @@ def _few_pixels(sides: Sides) -> np.ndarray:
     return _fixed_draw(sides, erased=0.8, number=6)
 
 
-PAPER_MASKS = by_name(
-    NamedMask("block", "erases the centred square of half the height (25%)", _outside_block),
-    NamedMask("half", "erases the bottom half", _top_half),
-    NamedMask("scatter", "erases each pixel with probability 1/2, one fixed draw", _half_of_pixels),
-    NamedMask("frame", "erases all outside the centred square of 3/4 of the height (44%)", _inside_frame),
-    NamedMask("stripes", "erases every second band of 1/16 of the height (50%)", _between_stripes),
-    NamedMask("dust", "erases each pixel with probability 0.8, one fixed draw", _few_pixels),
-)
+_DRAWN = {
+    "block": _outside_block,
+    "half": _top_half,
+    "scatter": _half_of_pixels,
+    "frame": _inside_frame,
+    "stripes": _between_stripes,
+    "dust": _few_pixels,
+}
+PAPER_MASKS = {name: NamedMask(name, summary, _DRAWN[name]) for name, summary in PAPER_MASK_SUMMARIES.items()}
 """The masks of the experiments, in the paper's numbering: mask 1 is `block`, mask 6 is `dust`.
 
 On signals and rows they erase the same shares: `block` the middle quarter, `half` the second half, `frame` the ends.

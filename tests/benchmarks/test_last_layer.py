@@ -13,7 +13,7 @@ run, refused = (partial(function, "last_layer") for function in (running.run, ru
 def test_both_ways_are_counted(tmp_path: Path) -> None:
     out = tmp_path / "last-layer.json"
     small = ["--images", "photos?count=3&size=8", "--layers", "3", "--width", "32", "--losses", "1e-6"]
-    shown = run(*small, "--max-seconds", "30", "--out", str(out))
+    shown = run(*small, "--max-seconds", "3600", "--max-steps", "20000", "--out", str(out))
     rows = json.loads(out.read_text())["rows"]
     assert [row["solved"] for row in rows] == [True, False]
     assert all(row["loss"] < 1e-6 for row in rows)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
 from recollect.paper.cells import Cell, Fit
-from recollect.paper.experiment import Experiment
 from recollect.paper.experiments.perfect_fit import REPEATED, WITH_NETWORK, with_other_answers
 from recollect.paper.render.tables import against_paper, compare_with_iterate
 from recollect.paper.scales import Scale
@@ -31,14 +30,12 @@ def cells_of(
     return cells
 
 
-def moderate_experiment(
-    *, name: str, summary: str, location: str, cells: Callable[[Scale], list[Cell]], paper: Rates, order: int
-) -> Experiment:
-    """Make one of the two tables; `paper` has the paper's rates in percent on its three masks."""
+def table_beside_paper(cells: Callable[[Scale], list[Cell]], paper: Rates) -> Callable[[Scale, Store], str]:
+    """Return what writes one of the two tables; `paper` has the paper's rates in percent on its three masks."""
 
     def table(scale: Scale, store: Store) -> str:
         rates = against_paper(store, with_other_answers(cells(scale)), paper, APPROXIMATE)
         comparison = compare_with_iterate(store, cells(scale), APPROXIMATE)
         return f"Approximate recovery in percent, with 95% intervals:\n\n{rates}\n{comparison}"
 
-    return Experiment(name=name, summary=summary, location=location, cells=cells, table=table, order=order)
+    return table

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from recollect.paper.cells import Cell
-from recollect.paper.experiments.moderate import CHECKED, cells_of, moderate_experiment
+from recollect.paper.experiment import Experiment
+from recollect.paper.experiments.moderate import CHECKED, cells_of, table_beside_paper
 from recollect.paper.experiments.perfect_fit import WITH_NETWORK, with_references
 from recollect.paper.scales import Scale
 
@@ -19,11 +20,11 @@ def cells(scale: Scale) -> list[Cell]:
     return cells_of(scale, fits, own) + cells_of(scale, fits, CHECKED, gamma=GAMMA)
 
 
-EXPERIMENT = moderate_experiment(
+EXPERIMENT = Experiment(
     name="moderate-fc",
     summary="approximate recovery, FC-20 LReLU on 25,000 Tiny ImageNet images, train loss 1e-4",
     location="Table 1",
     cells=cells,
-    paper=PAPER,
+    table=table_beside_paper(cells, PAPER),
     order=7,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from recollect.paper.cells import Cell
-from recollect.paper.experiments.moderate import cells_of, moderate_experiment
+from recollect.paper.experiment import Experiment
+from recollect.paper.experiments.moderate import cells_of, table_beside_paper
 from recollect.paper.experiments.perfect_fit import WITH_NETWORK, with_references
 from recollect.paper.scales import Scale
 
@@ -17,11 +18,11 @@ def cells(scale: Scale) -> list[Cell]:
     return cells_of(scale, fits, with_references(fits[0], WITH_NETWORK))
 
 
-EXPERIMENT = moderate_experiment(
+EXPERIMENT = Experiment(
     name="moderate-unet",
     summary="approximate recovery, U-Net on 1,000 CIFAR-10 images, train loss 1e-4",
     location="Table 2",
     cells=cells,
-    paper=PAPER,
+    table=table_beside_paper(cells, PAPER),
     order=8,
 )
