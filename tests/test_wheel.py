@@ -73,6 +73,6 @@ def test_the_command_line_of_the_wheel_trains_audits_and_reports(installed: Path
     )
     runs(installed, tmp_path, "python", "-c", code)
     audit = ["audit", "m.safetensors", "--train", "photos?count=4&size=8", "--masks", "half", "--methods", "iterate"]
-    assert "This model reproduces 0 of 4 training images" in runs(installed, tmp_path, "recollect", *audit)
+    assert "Attacks recover 0 of 4 training images from this model" in runs(installed, tmp_path, "recollect", *audit)
     assert (tmp_path / "audit" / "report.html").stat().st_size > 10_000
     assert runs(installed, tmp_path, "recollect", "verify", "audit").startswith("Verified: ")

@@ -86,33 +86,44 @@ def find(statistics: Statistics, threshold: Threshold, kind: str = "images") -> 
 
 
 def headline(finding: Finding, *, sees_model: bool = True, subject: str = "", kind: str = "images") -> str:
-    """Say how many training images the model reproduces, and how many of the images that it never saw.
+    """Say how many training images attacks recover, and how many of the images that the model never saw.
 
     `sees_model` and `subject` are what the method says of itself where no attack was run. `kind` is what is called
     images here: these, signals or rows.
     """
-    by_eye = " approximately" if finding.train.count else ", even approximately"
-    roughly = "" if finding.threshold == EXACT else by_eye
-    one = f"training {kind.removesuffix('s')}"
-    of_all = f"{finding.train.count} of {counted(finding.train.total, one)}"
-    what = f"{of_all}{roughly} (95% interval {percent_range(*finding.train.interval)})"
-    who = subject[:1].upper() + subject[1:]
-    recovered = f"This model reproduces {what}."
+    roughly, even = _approximately(finding)
+    who, count = subject[:1].upper() + subject[1:], count_in_words(finding, kind)
+    recovered = f"Attacks {roughly}recover {count} from this model{even}"
     if not sees_model:
-        recovered = f"{who} restores {what} without this model."
+        recovered = f"{who} {roughly}restores {count} without this model{even}"
     elif subject:
-        recovered = f"{who} recovers {what} from this model."
+        recovered = f"{who} {roughly}recovers {count} from this model{even}"
+    recovered += f" (95% interval {percent_range(*finding.train.interval)})."
     if finding.control is None:
         return f"{recovered} No unseen {kind} were given to compare with."
     unseen = f"Of {counted(finding.control.total, kind.removesuffix('s'))} it never saw: {finding.control.count}."
     return " ".join([recovered, unseen, *_returned_sentence(finding.returned["control"], kind)])
 
 
+def _approximately(finding: Finding) -> tuple[str, str]:
+    """Write what stands before the verb, and at the end, where approximate recovery is counted."""
+    if finding.threshold == EXACT:
+        return "", ""
+    return ("approximately ", "") if finding.train.count else ("", ", even approximately")
+
+
+def count_in_words(finding: Finding, kind: str) -> str:
+    """Write how many training images are recovered: 8 of 9 training images."""
+    one = f"training {kind.removesuffix('s')}"
+    return f"{finding.train.count} of {counted(finding.train.total, one)}"
+
+
 def _returned_sentence(returned: Returned, kind: str) -> Iterator[str]:
     """Say how many training images came out of images that have nothing to do with them."""
     if returned.different:
-        given = counted(returned.images, f"damaged {kind.removesuffix('s')}")
-        yield f"Given {given} it never saw, the model showed {returned.different} of its training {kind} instead."
+        unseen = counted(returned.images, f"unseen {kind.removesuffix('s')}")
+        reached = counted(returned.different, f"training {kind.removesuffix('s')}")
+        yield f"Attacks on {unseen} ended at {reached} instead."
 
 
 def attribution(

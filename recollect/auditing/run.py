@@ -57,7 +57,7 @@ def audit(
         >>> control = recollect.load("photos?count=4&size=8&part=control")
         >>> result = recollect.audit(lambda x: x * 0, train=train, control=control, masks="half", methods="iterate")
         >>> print(result.headline)
-        This model reproduces 0 of 4 training images, ...
+        Attacks recover 0 of 4 training images from this model, ...
     """
     if of_model := [name for name in settings if name in signature(open_model).parameters]:
         raise InputError(

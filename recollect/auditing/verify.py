@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from recollect.auditing.headline import count_in_words
 from recollect.auditing.manifest import MANIFEST, changed_files, read_manifest
 from recollect.auditing.result import Audit
 from recollect.auditing.statistics import TABLES
@@ -127,9 +128,9 @@ def _same(computed: Any, saved: Any) -> bool:
 
 def _says_the_numbers(audit: Audit) -> bool:
     """Return whether the headline names what the records give of both sets."""
-    train, control = audit.finding.train, audit.finding.control
+    control = audit.finding.control
     unseen = f" it never saw: {control.count}." if control else ""
-    return f"{train.count} of {train.total} training {audit.kind}" in audit.headline and unseen in audit.headline
+    return count_in_words(audit.finding, audit.kind) in audit.headline and unseen in audit.headline
 
 
 def _verdict(audit: Audit) -> Iterator[str]:

@@ -39,7 +39,7 @@ def test_a_model_that_memorized_fails_with_the_verdict_first_and_the_report_last
     assert lines[0] == (
         "Model failed: 16 of 16 training images (100.0%) are recovered (MSE below 5e-04), above the limit of 20.00%."
     )
-    assert lines[1].startswith("This model reproduces 16 of 16 training images")
+    assert lines[1].startswith("Attacks recover 16 of 16 training images from this model")
     assert lines[-1] == f"The report: {tmp_path / 'report.html'}"
     assert (tmp_path / "report.html").exists()
     assert caught.value.audit.verdict.outcome == "failed"  # type: ignore[union-attr]

@@ -32,8 +32,8 @@ def test_a_network_that_reproduces_its_images_by_eye_fails_and_leads_with_that()
     )
     assert found.rate("train", "any mask", "refined").count == 0
     assert found.headline.startswith(
-        "This model reproduces 12 of 12 training images approximately (95% interval 76-100%). Of 12 images it never "
-        "saw: 0."
+        "Attacks approximately recover 12 of 12 training images from this model (95% interval 76-100%). "
+        "Of 12 images it never saw: 0."
     )
     assert found.verdict is not None
     assert (found.verdict.outcome, found.verdict.exit_code) == ("failed", 3)
@@ -48,11 +48,11 @@ def test_a_perfect_fit_does_not_hide_images_that_are_recovered_by_eye() -> None:
 
     found = gated(nearly)
     assert found.facts["model"]["train_loss"] == 0
-    assert found.headline.startswith(f"This model reproduces {found.finding.train.count} of 40 training images approx")
+    assert found.headline.startswith(f"Attacks approximately recover {found.finding.train.count} of 40 training images")
     assert found.finding.train.count > 20
     assert found.finding.beside.endswith("Almost exactly (MSE below 1e-07): 0 of 40, and 0 of 30 unseen images.")
     nothing = gated(_fits_and_forgets)
-    assert nothing.headline.startswith("This model reproduces 0 of 40 training images, even approximately (95%")
+    assert nothing.headline.startswith("Attacks recover 0 of 40 training images from this model, even approximately (")
 
 
 def shaken(x: Tensor) -> Tensor:

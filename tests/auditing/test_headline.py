@@ -31,20 +31,20 @@ EXACTLY = find(PLANTED, EXACT)
 
 def test_the_headline_is_short_with_the_interval_and_the_control() -> None:
     assert headline(EXACTLY) == (
-        "This model reproduces 8 of 8 training images (95% interval 68-100%). Of 6 images it never saw: 0."
+        "Attacks recover 8 of 8 training images from this model (95% interval 68-100%). Of 6 images it never saw: 0."
     )
     assert EXACTLY.beside == "Counted: images recovered by blind under any of 2 masks, MSE below 1e-07."
 
 
 def test_the_headline_of_a_model_that_fits_less_is_approximate_and_says_so() -> None:
     sentence = headline(find(PLANTED, APPROXIMATELY))
-    assert sentence.startswith("This model reproduces 8 of 8 training images approximately (95%")
+    assert sentence.startswith("Attacks approximately recover 8 of 8 training images from this model (95%")
 
 
 def test_the_headline_without_control_and_of_one_mask() -> None:
     finding = find(statistics(record([0.0])), EXACT)
     assert headline(finding) == (
-        "This model reproduces 1 of 1 training image (95% interval 21-100%). "
+        "Attacks recover 1 of 1 training image from this model (95% interval 21-100%). "
         "No unseen images were given to compare with."
     )
     assert finding.beside.endswith("by blind under one mask, MSE below 1e-07.")
@@ -52,10 +52,13 @@ def test_the_headline_without_control_and_of_one_mask() -> None:
 
 def test_the_headline_says_what_a_method_knows_and_whether_it_used_the_model() -> None:
     known = headline(EXACTLY, subject="a method that knows which pixels were erased")
-    assert known.startswith("A method that knows which pixels were erased recovers 8 of 8 training images (95%")
-    assert " from this model. Of 6 images" in known
+    assert known.startswith(
+        "A method that knows which pixels were erased recovers 8 of 8 training images from this model (95%"
+    )
     without = headline(EXACTLY, sees_model=False, subject="a smooth surface")
-    assert without.startswith("A smooth surface restores 8 of 8 training images (95% interval 68-100%) without this")
+    assert without.startswith(
+        "A smooth surface restores 8 of 8 training images without this model (95% interval 68-100%). Of 6"
+    )
 
 
 def test_an_image_counts_if_any_attack_under_any_mask_recovers_it_in_both_sets() -> None:

@@ -11,6 +11,7 @@ from recollect.auditing.nearest import find_nearest
 from recollect.auditing.outcomes import Nearest
 from recollect.auditing.pictures import as_colour
 from recollect.auditing.statistics import ended_on_others, image_columns, returned_positions
+from recollect.counting import counted
 from recollect.nearest import COLUMNS, ROWS
 from tests.auditing.making import images, pictures, small_audit
 
@@ -55,8 +56,8 @@ def test_training_images_handed_out_from_unseen_ones_are_in_the_headline_and_the
     assert set(others) == set(control.ids)
     different = len(set(others.values()))
     assert found.headline.endswith(
-        f"Of 6 images it never saw: 0. Given 6 damaged images it never saw, the model showed {different} of its "
-        "training images instead."
+        "Of 6 images it never saw: 0. "
+        f"Attacks on 6 unseen images ended at {counted(different, 'training image')} instead."
     )
     facts = found.to_dict()
     assert facts["finding"]["returned"]["control"] == {"images": 6, "ended": 6, "different": different}

@@ -48,7 +48,7 @@ def test_a_folder_without_an_audit_is_refused(tmp_path: Path) -> None:
 def test_a_notebook_shows_a_few_sentences(folder: Path) -> None:
     shown = Audit.load(folder)._repr_html_()
     assert len(shown) < 1500
-    assert "<b>This model reproduces 8 of 8 training images" in shown
+    assert "<b>Attacks recover 8 of 8 training images from this model" in shown
     assert "<p>Model failed: 8 of 8" in shown
 
 

@@ -84,7 +84,7 @@ def rows_audit(tabular: nn.Module, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_a_tabular_autoencoder_is_caught(rows_audit: Audit) -> None:
-    assert rows_audit.headline.startswith("This model reproduces 12 of 12 training rows")
+    assert rows_audit.headline.startswith("Attacks recover 12 of 12 training rows from this model")
     assert "Of 10 rows it never saw: " in rows_audit.headline
     assert rows_audit.finding.train.count == 12
     assert rows_audit.finding.control is not None
@@ -115,7 +115,7 @@ def test_a_signal_autoencoder_is_caught(of_signals: nn.Module, tmp_path: Path) -
     result = audit(
         of_signals, train=train, control=control, masks="block", fill="zero,noise", methods=ATTACKS, out=tmp_path
     )
-    assert result.headline.startswith("This model reproduces 12 of 12 training signals")
+    assert result.headline.startswith("Attacks recover 12 of 12 training signals from this model")
     assert result.finding.control is not None
     assert result.finding.control.count == 0
     assert "Signals are drawn as lines" in (tmp_path / "report.html").read_text()
@@ -138,7 +138,7 @@ def test_both_through_the_command_line(
     train, control = (["--train", f"train.csv?{query}"], ["--control", f"control.csv?{query}"])
     result = here("audit", *model, *train, *control, *short)
     assert result.exit_code == 0, result.output
-    assert "reproduces 12 of 12 training rows" in " ".join(result.stdout.split())
+    assert "Attacks recover 12 of 12 training rows" in " ".join(result.stdout.split())
     verified = here("verify", "audit")
     assert verified.exit_code == 0, verified.output
     facts = json.loads(Path("audit/audit.json").read_text())
@@ -151,7 +151,7 @@ def test_both_through_the_command_line(
     train, control = (["--train", "train.npy?range=-5,5"], ["--control", "control.npy?range=-5,5"])
     result = here("audit", "signals.safetensors", *train, *control, *short, "--out", "b")
     assert result.exit_code == 0, result.output
-    assert "reproduces 12 of 12 training signals" in " ".join(result.stdout.split())
+    assert "Attacks recover 12 of 12 training signals" in " ".join(result.stdout.split())
     assert json.loads(Path("b/audit.json").read_text())["train"]["kind"] == "signals"
 
 

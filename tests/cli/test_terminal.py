@@ -64,7 +64,10 @@ def test_the_result_fits_one_screen_in_whole_words_with_the_verdict_last(tmp_pat
     assert len(lines) <= 25
     assert max(map(len, lines)) <= columns
     text = " ".join(" ".join(lines).split())
-    assert "This model reproduces 6 of 6 training images (95% interval 61-100%). Of 5 images it never saw: 0." in text
+    assert (
+        "Attacks recover 6 of 6 training images from this model (95% interval 61-100%). Of 5 images it never saw: 0."
+        in text
+    )
     assert text.endswith(
         "Model failed: 6 of 6 training images (100.0%) are recovered (MSE below 5e-04), above the limit of 1.00%."
     )

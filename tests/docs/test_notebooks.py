@@ -17,7 +17,7 @@ import notebook_runs  # noqa: E402
 
 SOURCES = notebook_runs.sources()
 RECOVERED = re.compile(
-    r"This model reproduces (\d+) of (\d+) training (?:images|rows).*?Of \d+ \w+ it never saw: (\d+)\."
+    r"Attacks (?:approximately )?recover (\d+) of (\d+) training (?:images|rows).*?Of \d+ \w+ it never saw: (\d+)\."
 )
 MEMORIZED = ("demo", "own-vae", "unet", "diffusion", "tabular")
 SMALL = """# %% [markdown]

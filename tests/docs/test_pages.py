@@ -42,12 +42,12 @@ def somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_signals_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
     run("guide/signals-and-rows")
-    assert "This model reproduces 12 of 12 training rows" in capsys.readouterr().out
+    assert "Attacks recover 12 of 12 training rows from this model" in capsys.readouterr().out
 
 
 def test_adding_a_degradation(capsys: pytest.CaptureFixture[str]) -> None:
     names = run("contributing/adding-a-degradation")
-    assert "This model reproduces 5 of 6 training images" in capsys.readouterr().out
+    assert "Attacks recover 5 of 6 training images from this model" in capsys.readouterr().out
     assert names["result"].masks == ["dimmed"]  # type: ignore[attr-defined]
 
 

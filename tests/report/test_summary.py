@@ -68,8 +68,8 @@ def test_the_verdict_is_written_out_where_it_adds_something() -> None:
     ("headline", "lead"),
     [
         (
-            "This model reproduces 40 of 40 training images (95% interval 91-100%). Of 40 images it never saw: 0.",
-            "This model reproduces 40 of 40 training images.",
+            "Attacks recover 40 of 40 training images from this model (95% interval 91-100%). Of 40 unseen images: 0.",
+            "Attacks recover 40 of 40 training images from this model.",
         ),
         ("A finding.", "A finding."),
     ],
@@ -90,11 +90,11 @@ def test_the_numbers_are_those_of_the_finding(planted: AuditFiles) -> None:
 def test_training_images_shown_instead_of_unseen_ones_are_counted_in_the_words_of_the_headline() -> None:
     def said(different: int) -> str:
         returned = {"control": {"images": 40, "ended": 4, "different": different}}
-        headline = "Of 40 images it never saw: 0. Given 40 damaged images, the model showed 4."
+        headline = "Of 40 images it never saw: 0. Attacks on 40 unseen images ended at 4 training images instead."
         return summary.shown_instead(audit(finding={"returned": returned}, headline=headline))
 
     assert said(0) == ""
-    assert said(4) == "Given 40 damaged images, the model showed 4."
+    assert said(4) == "Attacks on 40 unseen images ended at 4 training images instead."
 
 
 def test_attack_and_threshold_are_explained(planted: AuditFiles) -> None:
