@@ -166,6 +166,20 @@ def test_imports_within_the_package(path: Path) -> None:
     assert not forbidden, f"{part} may not import {sorted(forbidden)}"
 
 
+def test_the_terminal_is_touched_in_few_places() -> None:
+    """An audit prints itself and its progress in Python too, and code of others may write; all else is for `cli/`."""
+
+    def touches(path: Path) -> bool:
+        tree = ast.parse(path.read_text())
+        names = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)}
+        rich = any(name.split(".")[0] == "rich" for name in imported(tree, path))
+        return rich or bool(names & {"print", "sys.stdout", "sys.stderr", "sys.argv"})
+
+    inside = [path for path in files() if part_of(path) not in {"cli", *ANYTHING}]
+    places = {path.relative_to(PACKAGE).as_posix() for path in inside if touches(path)}
+    assert places == {"auditing/printout.py", "auditing/progress.py", "user_code.py"}
+
+
 def test_contributing_says_what_every_part_is_about() -> None:
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
     single = {path.stem for path in PACKAGE.glob("*.py")} - ANYTHING

@@ -12,6 +12,8 @@ from recollect.methods.polish import CHECK_EVERY, REST
 from recollect.recovery import Recovery
 from tests.planted import Memorizer
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 STORED = Images(torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(0)) * 0.9 + 0.05)
 SEEN = observe(STORED, mask("half", STORED.shape))
 THETA = SEEN.truth.expand(SEEN.y)
