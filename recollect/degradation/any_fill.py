@@ -80,6 +80,15 @@ def typical_error(errors: Tensor, near: Tensor) -> Tensor:
     return torch.where(near, errors, torch.nan).flatten(1).nanmedian(1).values
 
 
+def telling_pixels(near: Tensor, y: Tensor) -> Tensor:
+    """Say which near pixels tell one image from another: not those of common colours, unless y has no others.
+
+    A frame or a background that many images share is near whichever of these images an estimate is.
+    """
+    common = of_common_colour(y)
+    return near & ~(common & _any_pixel(~common))
+
+
 def pixel_errors(x: Tensor, y: Tensor) -> Tensor:
     """Return the squared error of each pixel, the mean over its channels."""
     return pixel_means((x - y).square())

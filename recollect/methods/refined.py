@@ -26,6 +26,7 @@ from recollect.degradation.any_fill import (
     near_pixels,
     of_common_colour,
     pixel_errors,
+    telling_pixels,
     typical_error,
 )
 from recollect.devices.transfers import to_device
@@ -44,6 +45,7 @@ from recollect.recovery import Progress, Recovery, Snapshot, Stop, Trace, progre
 BUDGET_FACTOR = 3  # applications of f, at most, as a multiple of what blind takes for an image; iterate's come on top
 PASSES_TO_JUDGE = 1  # of f to an answer, which shows how well the model explains it
 NEGLIGIBLE = 1e-7  # squared error that is as good as none: that of an accurate recovery
+CREEPING = 1e-11  # squared step below which iteration ends within NEGLIGIBLE even if each step is 0.99 of the last
 ENOUGH = 0.15  # share of the pixels of y that no wrong fixed point explains by chance ...
 FEWEST_EXPLAINED = 8  # ... if they are at least so many: short rows have few values
 FAR = 0.05  # a value of y further than this from the answer's is taken for erased, and counts no more
@@ -110,7 +112,7 @@ class Refined(Method):
     headline_rank: ClassVar[int] = 3
     colour: ClassVar[str | None] = "orange"
     order: ClassVar[int] = 2
-    version: ClassVar[int] = 4  # 3 believed models that copy; 2 any fixed point; 1 where blind noticed a cycle
+    version: ClassVar[int] = 5  # 4 believed shared areas and creeping models; 3 models that copy; 2 any fixed point
 
     def __post_init__(self) -> None:
         Blind(self.gamma, self.steps, self.limit, self.start)  # refuses what it cannot run with
@@ -172,7 +174,7 @@ class Refined(Method):
         left = torch.nonzero(~best.certain)[:, 0]
         if not len(left):
             return best, budget
-        iterated = _iterated(f, y[left], first[left])
+        iterated = Iterate(limit=Iterate.limit - 1).recover(f, first[left], None, None, None)  # one step is taken
         best = self._judged_again(f, y, first, best, left, iterated.estimate)
         budget = budget - JUDGED_AT_MOST * (best.reach > 1)
         unfinished = iterated.stop.where(iterated.stop != Stop.CONVERGED, int(Stop.DONE))  # the polish goes on from it
@@ -298,10 +300,12 @@ class Refined(Method):
         agreement = (errors.clamp(max=FAR**2) + NEGLIGIBLE).log().flatten(1).mean(1)
         imprecision = moved
         if self.paste:
-            imprecision = torch.fmax(moved, typical_error(errors, near_pixels(output, y)))
+            typical = typical_error(errors, telling_pixels(near_pixels(output, y), y))
+            imprecision = torch.fmax(moved, typical.nan_to_num(FAR**2))
         misfit = (agreement + FIXED_POINT_WEIGHT * (imprecision + NEGLIGIBLE).log()).nan_to_num(torch.inf)
         evident, certain = (
-            evidently_erased(errors, y, below).flatten(1).any(1) & (moved < below) for below in (EXPLAINED, NEGLIGIBLE)
+            evidently_erased(errors, y, below).flatten(1).any(1) & (moved < still)
+            for below, still in ((EXPLAINED, EXPLAINED), (NEGLIGIBLE, CREEPING))
         )
         by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).flatten(1).sum(1)
         at_rest = (by_model >= max(ENOUGH * errors[0].numel(), FEWEST_EXPLAINED)) & (moved < NEGLIGIBLE)
@@ -323,16 +327,6 @@ def _from(start: int, trace: Trace | None) -> Trace | None:
     if trace is None:
         return None
     return lambda snapshot: trace(replace(snapshot, index=snapshot.index + start))
-
-
-def _iterated(f: Runtime, y: Tensor, first: Tensor) -> Recovery:
-    """Iterate from the first step on; to the end where it was short, since slow models creep."""
-    slow = mean_square(first - y) < HARDLY
-    parts, order = [], torch.cat([torch.nonzero(rows)[:, 0] for rows in (slow, ~slow)])
-    for rows, tolerance in ((slow, Iterate.tolerance), (~slow, NEGLIGIBLE)):
-        if bool(rows.any()):
-            parts.append(Iterate(tolerance, Iterate.limit - 1).recover(f, first[rows], None, None, None))
-    return Recovery.join(parts)[order.argsort()]
 
 
 def _multiple_of_checks(limits: Tensor) -> Tensor:

@@ -128,6 +128,34 @@ def test_a_model_that_nearly_copies_is_not_believed_that_y_explains_itself(
     assert (refined.steps <= BUDGET_FACTOR * blind.steps + iterated.steps).all()
 
 
+def near_and_then_creeping(x: torch.Tensor) -> torch.Tensor:
+    """Jump near the nearest stored image, then approach it by 3% a step."""
+    stored = SMALL.pixels.flatten(1)
+    nearest = torch.cdist(x.flatten(1), stored, compute_mode="donot_use_mm_for_euclid_dist").argmin(1)
+    away = x.flatten(1) - stored[nearest]
+    distance = away.square().mean(1, keepdim=True).sqrt().clamp(min=1e-20)
+    return (stored[nearest] + 0.97 * away * (0.1 / distance).clamp(max=1)).view_as(x)
+
+
+@pytest.mark.parametrize("kind", ["zero", "noise"])
+def test_a_model_that_creeps_near_its_images_is_followed_to_the_end(kind: str) -> None:
+    """Steps that are as good as none add up to 33 times their length."""
+    y = observe(SMALL, fill_erased(mask("frame", SMALL.shape), SMALL, kind)).y
+    iterated, refined = (method(near_and_then_creeping, y).estimate for method in (Iterate(), Refined(limit=10)))
+    assert accurate(refined, SMALL) >= accurate(iterated, SMALL) > 0
+
+
+@pytest.mark.parametrize("name", ["dust", "half"])
+def test_an_area_that_all_images_share_does_not_speak_for_one_of_them(name: str) -> None:
+    """A wrong image explains the grey band as exactly as the right one does."""
+    pixels = SMALL.pixels.clone()
+    pixels[..., 2:6] = 0.5
+    f, y = Memorizer(pixels, sharpness=2), observe(Images(pixels), mask(name, SMALL.shape)).y
+    answers = [method(f, y).estimate for method in (Blind(), Iterate(), Refined())]
+    blind, iterated, refined = (Score.of(x, pixels).approximate.count for x in answers)
+    assert refined >= max(blind, iterated) > 0
+
+
 def test_errors_of_the_model_on_kept_pixels_do_not_count() -> None:
     """Black gives the mask away: all other pixels are known, although the model reproduces none of them exactly."""
     off = 4e-4 * torch.randn(STORED.pixels.shape[1:], generator=torch.Generator().manual_seed(2)).sign()
