@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,11 @@ from recollect.scoring import ACCURATE, APPROXIMATE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-METHOD = "refined"  # the strongest attack that does not know the mask
+    from recollect.paper.render.draw import Axis
+
+METHOD = "refined"  # usually the strongest attack that does not know the mask
 EARLY = (1e-2, 1e-3, 1e-4, 1e-5, 1e-8)  # train losses of the undefended network; the last stands for no defence
+UNDEFENDED = "early stopping"  # the defence whose lowest train loss stands for none
 STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {  # label, settings of the recipe or the network
     "weight_decay": ("weight decay", (0.1, 1.0, 10.0)),
     "input_noise": ("noise on the input", (0.01, 0.03, 0.1)),
@@ -28,7 +32,7 @@ STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {  # label, settings of th
 # No epsilon is claimed of DP-SGD here: which weights are the best is told by the train loss, without noise.
 PRIVATE, CLIP = (0.01, 0.1, 1.0), 0.01  # noise multipliers, and the norm that gradients are clipped to
 MUON_DECAY = (0.0, 0.15, 1.0)  # the second is the recipe's
-TICKS = tuple(digit * 10.0**power for power in range(-4, 1) for digit in (1, 2, 5))
+TICKS = tuple(digit * 10.0**power for power in range(-4, 1) for digit in (1, 2, 4))
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def lines(scale: Scale) -> dict[str, list[Cell]]:
     """List the attacked networks of each defence, each as one of its cells."""
     early = [_cell(scale, undefended(scale), loss) for loss in EARLY]
     others = {label: [_cell(scale, fit, fit.milestones[-1]) for fit in fits] for label, fits in defended(scale).items()}
-    return {"early stopping": early, **others}
+    return {UNDEFENDED: early, **others}
 
 
 def _cell(scale: Scale, fit: Fit, loss: float) -> Cell:
@@ -102,23 +106,51 @@ def _reference_cells(scale: Scale) -> list[Cell]:
 
 
 def figures(scale: Scale, store: Store) -> dict[str, Figure]:
-    """Draw the recovered share of the training images against the loss on unseen images."""
-    from recollect.paper.render.draw import PERCENT, Axis, Series, series_figure
+    """Draw the recovered share of the training images against the loss on unseen images, a panel for each defence."""
+    from recollect.paper.render.draw import PERCENT, Series, Style, method_styles, series_figure
 
-    drawn = _points(scale, store)
-    losses = [point.x for points in drawn.values() for point in points] or [1e-3, 1e-1]
-    lowest, highest = min(losses) / 1.5, max(losses) * 1.5
+    drawn, references = _points(scale, store), _references(scale, store)
+    if not drawn:
+        return {}
+    x = _loss_axis([point.x for points in drawn.values() for point in points])
+    beside = {name: [Point(end, share, share, share) for end in x.limits] for name, share in references.items()}
+    if measured := _measured(scale, store, _weakest_first(scale)[UNDEFENDED][0]):
+        beside["no defence"] = [measured.point]
+    methods = method_styles()
+    label = f"{METHOD};\nlarger dot:\nstronger defence"
+    styles = {
+        METHOD: replace(methods[METHOD], marker="o", dashes="-", label=label, is_path=True),
+        "no defence": Style("black", "D", "none", "no defence"),
+        **{name: replace(methods[name], marker="", label=name) for name in references},
+    }
+    panels = [Series(_panel_title(scale, label), x, {METHOD: points, **beside}) for label, points in drawn.items()]
+    title = f"Training images recovered by {METHOD}"
+    return {"defences": series_figure(panels, styles, PERCENT, title, columns=2, height=1.45)}
+
+
+def _loss_axis(losses: Sequence[float]) -> Axis:
+    from recollect.paper.render.draw import Axis
+
+    lowest, highest = min(losses) / 1.4, max(losses) * 1.3
     ticks = tuple(tick for tick in TICKS if lowest < tick < highest)
-    x = Axis("loss on unseen images", (lowest, highest), log=True, ticks=ticks)
-    for name, share in _references(scale, store).items():
-        drawn[name] = [Point(end, share, share, share) for end in x.limits]
-    return {"defences": series_figure([Series("", x, drawn)], PERCENT)}
+    return Axis("loss on unseen images", (lowest, highest), log=True, ticks=ticks)
+
+
+def _panel_title(scale: Scale, label: str) -> str:
+    """Name a defence above its strengths, weakest first."""
+    strengths = [_strength(network).replace("e-0", "e-") for network in _weakest_first(scale)[label]]
+    return f"{label}\n{', '.join(strengths) if len(strengths) <= 3 else f'{strengths[0]} to {strengths[-1]}'}"
+
+
+def _weakest_first(scale: Scale) -> dict[str, list[Cell]]:
+    """List the networks of each defence; of early stopping the first has no defence."""
+    return {label: own[::-1] if label == UNDEFENDED else own for label, own in lines(scale).items()}
 
 
 def _points(scale: Scale, store: Store) -> dict[str, list[Point]]:
     """Make the line of each defence that has a record, from its weakest strength on."""
     drawn: dict[str, list[Point]] = {}
-    for label, networks in lines(scale).items():
+    for label, networks in _weakest_first(scale).items():
         points = [measured.point for network in networks if (measured := _measured(scale, store, network))]
         if points:
             drawn[label] = points

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recollect.paper.cells import Cell, Fit
@@ -79,14 +80,26 @@ def _references(scale: Scale) -> list[str]:
 
 
 def figures(scale: Scale, store: Store) -> dict[str, Figure]:
-    """Draw the share against the number of images and against the width, a line for each loss."""
-    from recollect.paper.render.draw import PERCENT, series_figure
+    """Draw the share against the number of images and against the width, a line for each loss that is drawn."""
+    from recollect.paper.render.draw import PERCENT, loss_styles, method_styles, series_figure
 
-    numbers = {fit: float(fit.images.count) for fit in by_number(scale)}
-    return {"scaling": series_figure([
-        _panel(scale, store, "images, at the usual width", numbers),
-        _panel(scale, store, f"width, {scale.middle.count} images", _by_width_and_usual(scale)),
-    ], PERCENT)}  # fmt: skip
+    middle = scale.growth(scale.middle)
+    panels = [
+        _panel(scale, store, f"number of images, at a width of {_width(middle)}", _by_number(scale)),
+        _panel(scale, store, f"width, with {scale.middle.count} images", _by_width_and_usual(scale)),
+    ]
+    references = {name: replace(style, label=name) for name, style in method_styles().items()}
+    styles = {**loss_styles(drawn_losses(middle)), **references}
+    return {"scaling": series_figure(panels, styles, PERCENT, f"Training images recovered by {METHOD}")}
+
+
+def drawn_losses(fit: Fit) -> list[float]:
+    """Choose the losses that have a line: the first three and the last, between which the share hardly changes."""
+    return list(dict.fromkeys([*fit.milestones[:3], fit.milestones[-1]]))
+
+
+def _by_number(scale: Scale) -> dict[Fit, float]:
+    return {fit: float(fit.images.count) for fit in by_number(scale)}
 
 
 def _by_width_and_usual(scale: Scale) -> dict[Fit, float]:
@@ -101,13 +114,13 @@ def _width(fit: Fit) -> int:
 
 
 def _panel(scale: Scale, store: Store, title: str, sizes: Mapping[Fit, float]) -> Series:
-    from recollect.paper.render.draw import Axis, Series
+    from recollect.paper.render.draw import Axis, Series, short
 
-    lines = {f"{METHOD}, loss {loss:.0e}": _line(scale, store, sizes, loss) for loss in next(iter(sizes)).milestones}
+    lines = {short(loss): _line(scale, store, sizes, loss) for loss in drawn_losses(next(iter(sizes)))}
     for name in _references(scale):
         lines[name] = _reference_line(scale, store, sizes, name)
-    x = Axis(title, (min(sizes.values()) / 1.3, max(sizes.values()) * 1.3), log=True, ticks=tuple(sizes.values()))
-    return Series("", x, {name: own for name, own in lines.items() if own})
+    x = Axis("", (min(sizes.values()) / 1.15, max(sizes.values()) * 1.15), log=True, ticks=tuple(sizes.values()))
+    return Series(title, x, {name: own for name, own in lines.items() if own})
 
 
 def _line(scale: Scale, store: Store, sizes: Mapping[Fit, float], loss: float) -> list[Point]:

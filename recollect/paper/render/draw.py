@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,14 @@ import numpy as np
 
 from recollect.degradation import PAPER_MASKS
 from recollect.methods import METHODS, Method
-from recollect.palette import FRAME, GRID, PALETTE, assign_colours
+from recollect.palette import FRAME, GRID, HEAT, PALETTE, assign_colours
 from recollect.paper.render.panels import Panel, Point
 from recollect.records import atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 DASHES: tuple[Any, ...] = (
@@ -34,6 +36,7 @@ class Style:
     marker: str
     dashes: Any
     label: str
+    is_path: bool = False  # its points are in no order along the axis: markers grow along it, and ranges are bars
 
 
 def method_styles(methods: Mapping[str, type[Method]] = METHODS) -> dict[str, Style]:
@@ -131,42 +134,66 @@ def bar_figure(groups: Mapping[str, Mapping[str, float]], x: Axis, title: str) -
 
 @dataclass(frozen=True)
 class Series:
-    """A panel whose lines are not methods: each has a label of its own."""
+    """A panel whose lines are not methods: each has a name, for which the figure has a style."""
 
     title: str
     x: Axis
     lines: Mapping[str, Sequence[Point]]
 
 
-def series_figure(panels: Sequence[Series], y: Axis) -> Figure:
-    """Draw panels side by side, each with its own axis; one legend names the lines of all."""
+def loss_styles(losses: Sequence[float]) -> dict[str, Style]:
+    """Give train losses shades of one ramp, which is no method's colour: the lower the loss, the darker."""
+    shades = HEAT[min(len(losses), len(HEAT)) - 1 :: -1]
+    return {
+        short(loss): Style(
+            shades[i % len(shades)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)], f"loss {short(loss)}"
+        )
+        for i, loss in enumerate(losses)
+    }
+
+
+def short(number: float) -> str:
+    """Write a power of ten without zeros before its exponent: 1e-8."""
+    return re.sub(r"e([-+])0", r"e\1", f"{number:.0e}")
+
+
+def series_figure(
+    panels: Sequence[Series], styles: Mapping[str, Style], y: Axis, title: str, *, columns: int = 1, height: float = 2.0
+) -> Figure:
+    """Draw panels below each other; one legend names the lines of all, in a cell of its own if there is one left."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.6, 3.4), layout="constrained")
-    styles = _series_styles(panels)
-    drawn: dict[str, Any] = {}
-    for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        for label, points in panel.lines.items():
-            _draw_line(ax, points, styles[label], y)
-        _set_axes(ax, panel.x, y)
-        ax.set_title(panel.title, fontsize=9)
-        ax.set_xlabel(panel.x.label, fontsize=8)
-        handles, labels = ax.get_legend_handles_labels()
-        drawn |= dict(zip(labels, handles, strict=True))
-    shown = [drawn[label] for label in styles]  # in one order, whichever panel has a line first
-    figure.legend(shown, list(styles), loc="outside right upper", frameon=False, fontsize=7)
-    figure.supylabel(y.label, fontsize=9)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(PAGE.total or 0, height * rows + 1.2), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for position, (ax, panel) in enumerate(zip(axes, panels, strict=False)):
+        for name, points in reversed(list(panel.lines.items())):  # the first line is drawn on top
+            _draw_line(ax, points, styles[name], y)
+        _set_axes(ax, panel.x, y, PAGE.ticks)
+        ax.set_title(panel.title, fontsize=PAGE.ticks + 0.5, loc="left")
+        ax.tick_params(labelleft=position % columns == 0)
+    if label := panels[0].x.label:
+        figure.supxlabel(label, fontsize=PAGE.font)
+    figure.supylabel(y.label, fontsize=PAGE.font)
+    used = [style for name, style in styles.items() if any(name in panel.lines for panel in panels)]
+    _add_series_legend(figure, list(axes[len(panels) :]), used, title)
     return figure
 
 
-def _series_styles(panels: Sequence[Series]) -> dict[str, Style]:
-    """Give each label one style in all panels."""
-    colours = [colour.light for colour in PALETTE.values()]
-    labels = dict.fromkeys(label for panel in panels for label in panel.lines)
-    return {
-        label: Style(colours[i % len(colours)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)], label)
-        for i, label in enumerate(labels)
+def _add_series_legend(figure: Figure, free: Sequence[Axes], styles: Sequence[Style], title: str) -> None:
+    heading: dict[str, Any] = {"size": PAGE.font + 1, "weight": "bold"}
+    legend: dict[str, Any] = {
+        "handles": [_legend_line(style, style.label) for style in styles],
+        "frameon": False,
+        "fontsize": PAGE.ticks + 0.5,
     }
+    if not free:
+        figure.legend(loc="outside upper center", ncols=2, title=title, title_fontproperties=heading, **legend)
+        return
+    figure.suptitle(title, **heading)
+    for ax in free:
+        ax.axis("off")
+    free[-1].legend(loc="center", **legend)
 
 
 def _without_empty_rows(rows: Mapping[str, Sequence[Panel]]) -> dict[str, Sequence[Panel]]:
@@ -260,6 +287,11 @@ def _draw_line(ax: Axes, points: Sequence[Point], style: Style, y: Axis) -> None
     low = _at_least(y.least, (point.low for point in points))
     middle = _at_least(y.least, (point.y for point in points))
     high = _at_least(y.least, (point.high for point in points))
+    if style.is_path:
+        ax.vlines(x, low, high, color=style.colour, linewidth=3, alpha=0.35)
+        ax.scatter(x, middle, s=np.linspace(12, 60, len(points)), c=style.colour, marker=style.marker)
+        ax.plot(x, middle, color=style.colour, linewidth=1.2, linestyle=style.dashes)
+        return
     ax.fill_between(x, low, high, color=style.colour, alpha=0.14, linewidth=0)
     ax.plot(
         x, middle, color=style.colour, marker=style.marker, markevery=max(1, len(points) // 8), markersize=3.2,
@@ -283,18 +315,22 @@ def _draw_picture(ax: Axes, picture: np.ndarray) -> None:
 
 def _add_legend(figure: Figure, panels: Sequence[Panel], title: str, size: Size) -> None:
     """Add one legend for all panels, with the methods that any of them has; the title stands above it."""
-    from matplotlib.lines import Line2D
-
-    handles = []
-    for method, style in method_styles().items():
-        if any(method in panel.lines for panel in panels):
-            label = style.label if size.has_labels else method
-            line = {"color": style.colour, "marker": style.marker, "linestyle": style.dashes, "label": label}
-            handles.append(Line2D([], [], markersize=4, **line))
-    columns = min(size.legend, max(1, len(handles)))
-    if len(handles) == 4 and figure.get_figwidth() > WIDE:
+    labelled = [
+        (style, style.label if size.has_labels else method)
+        for method, style in method_styles().items()
+        if any(method in panel.lines for panel in panels)
+    ]
+    columns = min(size.legend, max(1, len(labelled)))
+    if len(labelled) == 4 and figure.get_figwidth() > WIDE:
         columns = 4
     figure.legend(
-        handles=handles, loc="outside upper center", ncols=columns, frameon=False, fontsize=size.ticks + 0.5,
-        title=title or None, title_fontproperties={"size": size.font + 1, "weight": "bold"},
+        handles=[_legend_line(style, label) for style, label in labelled], loc="outside upper center", ncols=columns,
+        frameon=False, fontsize=size.ticks + 0.5, title=title or None,
+        title_fontproperties={"size": size.font + 1, "weight": "bold"},
     )  # fmt: skip
+
+
+def _legend_line(style: Style, label: str) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.dashes, label=label, markersize=4)

@@ -2,7 +2,17 @@ from collections.abc import Mapping
 
 from recollect.methods import METHODS, Method
 from recollect.palette import PALETTE
-from recollect.paper.render.draw import LOSS, PERCENT, Style, grid_figure, method_styles
+from recollect.paper.render.draw import (
+    LOSS,
+    PERCENT,
+    Series,
+    Style,
+    grid_figure,
+    loss_styles,
+    method_styles,
+    series_figure,
+    short,
+)
 from recollect.paper.render.panels import Panel, Point
 
 LINE = [Point(1e-4, 50.0, 40.0, 60.0), Point(1e-8, 90.0, 80.0, 95.0)]
@@ -57,3 +67,30 @@ def test_only_the_outermost_panels_with_lines_are_numbered() -> None:
 def test_a_row_without_lines_is_left_out() -> None:
     figure = grid_figure({"empty": [Panel({})], "full": [Panel({"blind": LINE})]}, ["a"], LOSS, PERCENT)
     assert [ax.get_ylabel() for ax in figure.axes] == ["full"]
+
+
+def test_losses_have_shades_that_no_method_has() -> None:
+    styles = loss_styles([1e-2, 1e-3, 1e-4, 1e-8])
+    assert [style.label for style in styles.values()] == ["loss 1e-2", "loss 1e-3", "loss 1e-4", "loss 1e-8"]
+    shades = {style.colour for style in styles.values()}
+    assert len(shades) == 4
+    assert not shades & {shade for colour in PALETTE.values() for shade in colour}
+
+
+def test_the_legend_of_series_names_the_lines_that_are_drawn() -> None:
+    styles = loss_styles([1e-2, 1e-4])
+    panels = [Series(title, LOSS, {short(1e-4): LINE}) for title in "abc"]
+    stacked = series_figure(panels, styles, PERCENT, "title")
+    (legend,) = stacked.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["loss 1e-4"]
+    assert [ax.get_title("left") for ax in stacked.axes] == ["a", "b", "c"]
+    in_columns = series_figure(panels, styles, PERCENT, "title", columns=2)
+    assert not in_columns.legends  # it is in the cell that is left
+    assert in_columns.axes[-1].get_legend()
+
+
+def test_markers_grow_along_a_path() -> None:
+    style = Style("black", "o", "-", "path", is_path=True)
+    figure = series_figure([Series("a", LOSS, {"path": LINE})], {"path": style}, PERCENT, "title")
+    sizes = [list(drawn.get_sizes()) for drawn in figure.axes[0].collections if hasattr(drawn, "get_sizes")]
+    assert [size for size in sizes if len(size) == 2 and size[0] < size[1]]
