@@ -86,7 +86,7 @@ def draw(records: Iterable[Record], drawing: Path) -> None:
     rates = accurate_rates(records)
     fills, methods = fills_in(rates), methods_in(rates)
     figure = Figure(figsize=(5, 1.6 * -(-len(fills) // 2) + 0.9), layout="constrained")
-    figure.suptitle("Training images recovered almost exactly, %", x=0.02, ha="left", fontsize=12)
+    figure.suptitle("Training images recovered accurately, %", x=0.02, ha="left", fontsize=12)
     panels = figure.subplots(-(-len(fills) // 2), 2, sharex=True, sharey=True, squeeze=False).ravel()
     for axes, fill in zip(panels, fills, strict=False):
         axes.set_title(f"{TITLE} {FILLS[fill]}", loc="left", fontsize=9.5)

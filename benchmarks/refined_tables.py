@@ -13,6 +13,14 @@ from recollect.auditing.tuning import Tuning
 Row = dict[str, Any]
 METHODS = ("blind", "iterate", "refined", "known")
 THRESHOLDS = ("accurate", "approximate")
+FILL_LABELS = {  # what erased pixels hold, by the fills of refined_cases.py
+    "zero": "black",
+    "salt": "black or white pixels",
+    "images": "another image",
+    "mean": "mean colour",
+    "dim": "dark noise",
+    "mirrored": "a mirrored image",
+}
 
 
 def tables(results: dict[str, Any]) -> str:
@@ -40,7 +48,8 @@ def rates(train: list[Row], unseen: list[Row]) -> str:
         cells += [percent(train, "approximate", method), f"{100 * converged(train, method):.1f}"]
         cells += [f"{share(part, 'steps', method):.0f}" for part in (train, unseen)]
         rows.append([method, *cells])
-    return table(["method", *fills, "approximate", "converged", "f, training image", "f, unseen image"], rows)
+    labels = [FILL_LABELS.get(fill, fill) for fill in fills]
+    return table(["method", *labels, "approximate", "converged", "f, training image", "f, unseen image"], rows)
 
 
 def by_case(train: list[Row]) -> str:

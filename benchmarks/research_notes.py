@@ -8,6 +8,7 @@ Tables go to results/NAME.md, charts to docs/figures.
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,16 +120,19 @@ def draw_refined() -> Figure:
 
     rows = refined_tables.of(record("refined-on-fills")["rows"], "set", "train")
     fills = refined_tables.distinct(rows, "fill")
-    figure = Figure(figsize=(5, 3), layout="constrained")
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
     axes = figure.subplots()
     for number, method in enumerate(refined_tables.METHODS):
-        shares = [float(refined_tables.percent(refined_tables.of(rows, "fill", f), "accurate", method)) for f in fills]
+        shares = [
+            float(refined_tables.percent(refined_tables.of(rows, "fill", name), "accurate", method)) for name in fills
+        ]
         positions = [position + 0.2 * number - 0.3 for position in range(len(fills))]
         colour = PALETTE[METHODS[method].colour or "grey"].light
         axes.bar(positions, shares, 0.18, color=colour, label=method)
     axes.set_title("Accurate recovery by what erased pixels hold", fontsize=11, loc="left")
-    axes.set_xticks(range(len(fills)), fills)
-    axes.set(ylabel="recovered, %", ylim=(0, 75))
+    labels = [refined_tables.FILL_LABELS.get(fill, fill) for fill in fills]
+    axes.set_xticks(range(len(fills)), [textwrap.fill(label, 9) for label in labels], fontsize=9)
+    axes.set(ylabel="recovered, %", xlabel="erased pixels hold", ylim=(0, 75))
     axes.legend(frameon=False, fontsize=9, ncols=4, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -59,7 +59,7 @@ result.picture("dust")
 
 # %% [markdown]
 # ## What the result means
-# The attack recovers every training image almost exactly, and no unseen image. The missing pixels can only come from
+# The attack recovers every training image accurately, and no unseen image. The missing pixels can only come from
 # the network, so the network has stored these images. Whoever has the network and a part of a training image can get
 # the rest.
 #

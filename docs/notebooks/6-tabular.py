@@ -112,7 +112,7 @@ for name, table in (("training row", rows), ("unseen row", unseen)):
 
 # %% [markdown]
 # ## What the result means
-# The attack recovers the missing columns of every customer in the training set almost exactly, and of no other
+# The attack recovers the missing columns of every customer in the training set accurately, and of no other
 # customer. Columns depend on each other, so a good guess is possible for any row. The unseen rows show how good such a
 # guess is. The rest is memory.
 #
