@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from recollect.auditing.statistics import Returned, Statistics, rate_facts
+from recollect.auditing.statistics import HandedOut, Returned, Statistics, rate_facts
 from recollect.auditing.thresholds import EXACT, Threshold
 from recollect.counting import counted, of_kind
 from recollect.records import ANY_MASK
@@ -26,6 +26,7 @@ class Finding:
     best_train: Rate
     exactly: Mapping[str, Rate]  # by set: the images that any attack recovers almost exactly
     returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
+    handed_out: HandedOut  # what the gate counts: recovered, returned and generated images
     kind: str = "images"  # what is called images here: these, signals or rows
 
     def facts(self) -> dict[str, Any]:
@@ -37,6 +38,7 @@ class Finding:
             "control": rate_facts(self.control) if self.control else None,
             "best": {"method": self.best[0], "train": rate_facts(self.best_train)},
             "returned": {name: asdict(returned) for name, returned in self.returned.items()},
+            "handed_out": {**vars(self.handed_out), "rate": rate_facts(self.handed_out.rate)},
             "beside": self.beside,
         }
 
@@ -81,6 +83,7 @@ def find(statistics: Statistics, threshold: Threshold, kind: str = "images") -> 
         best_train=best,
         exactly={name: statistics.any_attack(name).rate(EXACT.mse) for name in statistics.sets},
         returned={name: statistics.returned(name, threshold.mse) for name in statistics.sets},
+        handed_out=statistics.handed_out(threshold.mse),
         kind=kind,
     )  # fmt: skip
 
@@ -99,10 +102,11 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "", ki
     elif subject:
         recovered = f"{who} {roughly}recovers {count} from this model{even}"
     recovered += f" (95% interval {percent_range(*finding.train.interval)})."
+    sentences = [recovered, *_more_sentences(finding.handed_out, kind)]
     if finding.control is None:
-        return f"{recovered} No unseen {kind} were given to compare with."
+        return " ".join([*sentences, f"No unseen {kind} were given to compare with."])
     unseen = f"Of {counted(finding.control.total, kind.removesuffix('s'))} it never saw: {finding.control.count}."
-    return " ".join([recovered, unseen, *_returned_sentence(finding.returned["control"], kind)])
+    return " ".join([*sentences, unseen, *_returned_sentence(finding.returned["control"], kind)])
 
 
 def _approximately(finding: Finding) -> tuple[str, str]:
@@ -116,6 +120,15 @@ def count_in_words(finding: Finding, kind: str) -> str:
     """Write how many training images are recovered: 8 of 9 training images."""
     one = f"training {kind.removesuffix('s')}"
     return f"{finding.train.count} of {counted(finding.train.total, one)}"
+
+
+def _more_sentences(handed_out: HandedOut, kind: str) -> Iterator[str]:
+    """Say how many further training images came out, though not of damaged copies of their own."""
+    more = f"more training {kind.removesuffix('s')}"
+    if handed_out.only_returned:
+        yield f"{counted(handed_out.only_returned, more)} came out of damaged copies of other {kind}."
+    if handed_out.only_generated:
+        yield f"{counted(handed_out.only_generated, more)} came out of samples of the model."
 
 
 def _returned_sentence(returned: Returned, kind: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from recollect.auditing.headline import Finding, attribution, find, headline
 from recollect.auditing.inputs import Inputs
 from recollect.auditing.method_setup import attacks, class_value, counted_methods, names_with, strongest_left_out
 from recollect.auditing.stability import Stability
-from recollect.auditing.statistics import Statistics
+from recollect.auditing.statistics import Statistics, found_among_samples
 from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold, supported_by
 from recollect.auditing.verdict import Gate, Verdict, decide_for
 from recollect.counting import of_kind
@@ -28,6 +28,7 @@ class Judgement:
 
     main_method: str
     counted: list[str]
+    generated: Mapping[str, float]
     headline: str
     finding: Finding
     canaries: CanaryFinding | None
@@ -44,6 +45,7 @@ def judge(
     """Draw conclusions from records; nothing is measured here."""
     threshold = headline_threshold(inputs, records, facts["model"]["train_loss"])
     statistics, settings = statistics_of(inputs.methods, records, threshold), facts["settings"]
+    statistics = replace(statistics, generated=found_among_samples(facts))
     kind = inputs.sets["train"].kind
     finding = find(statistics, threshold, kind)
     rows, stability = _attractors(inputs, records, attraction), Stability.of(facts["stability"], threshold.mse)
@@ -58,6 +60,7 @@ def judge(
     return Judgement(
         main_method=statistics.main_method,
         counted=statistics.counted,
+        generated=statistics.generated,
         headline=_headline(finding, inputs.methods[statistics.main_method], kind),
         finding=finding,
         canaries=_canaries(inputs, statistics, threshold),

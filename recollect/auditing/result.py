@@ -13,7 +13,7 @@ from recollect.auditing.checks import Check
 from recollect.auditing.headline import Finding, find, membership_sentence
 from recollect.auditing.manifest import write_manifest
 from recollect.auditing.printout import as_text
-from recollect.auditing.statistics import TABLES, Statistics, image_columns, tables
+from recollect.auditing.statistics import TABLES, Statistics, found_among_samples, image_columns, tables
 from recollect.auditing.store import Store, write_csv
 from recollect.auditing.thresholds import Threshold
 from recollect.auditing.verdict import Verdict
@@ -100,7 +100,12 @@ class Audit(Statistics):
     def of(cls, saved: SavedAudit, store: Store | None = None) -> Audit:
         """Compute an audit from what its folder holds; without a store it has no pictures and cannot be saved."""
         facts = saved.facts
-        statistics = Statistics(saved.records, facts["main_method"], counted=facts["finding"]["methods"])
+        statistics = Statistics(
+            saved.records,
+            facts["main_method"],
+            counted=facts["finding"]["methods"],
+            generated=found_among_samples(facts),
+        )
         threshold = Threshold(**facts["finding"]["threshold"])
         verdict = canaries = None
         if facts["verdict"]:
@@ -111,6 +116,7 @@ class Audit(Statistics):
             statistics.records,
             statistics.main_method,
             counted=statistics.counted,
+            generated=statistics.generated,
             headline=facts["headline"],
             finding=find(statistics, threshold, str(facts["train"].get("kind", "images"))),
             canaries=canaries,

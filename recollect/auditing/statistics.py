@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ class Statistics:
     records: list[Record]
     main_method: str  # the strongest single attack
     counted: list[str] = field(default_factory=list, kw_only=True)  # the methods of which the headline counts any
+    generated: Mapping[str, float] = field(default_factory=dict, kw_only=True)  # smallest MSE of a sample, by image
 
     @property
     def sets(self) -> list[str]:
@@ -77,7 +78,7 @@ class Statistics:
         return Returned(images=len(records[0].ids), ended=len(ended), different=len(returned))
 
     def handed_out(self, threshold: float) -> HandedOut:
-        """Count training images that any attack recovers, or ends on from damaged images of other pictures."""
+        """Count training images that any attack recovers, or ends on from other pictures, or that are generated."""
         ids = self._counted_records("train")[0].ids
         below = (self.any_attack("train").mse < threshold).tolist()
         recovered = {name for name, hit in zip(ids, below, strict=True) if hit}
@@ -86,7 +87,10 @@ class Statistics:
             for record in self._counted_records(set_name):
                 returned.update(ended_on_others(record, threshold).values())
         only_returned = returned.intersection(ids) - recovered
-        return HandedOut(Rate(len(recovered) + len(only_returned), len(ids)), len(only_returned))
+        generated = {name for name, error in self.generated.items() if error < threshold}
+        only_generated = generated.intersection(ids) - recovered - only_returned
+        count = len(recovered) + len(only_returned) + len(only_generated)
+        return HandedOut(Rate(count, len(ids)), len(only_returned), len(only_generated))
 
     def _counted_records(self, set_name: str) -> list[Record]:
         counted = self.counted or [self.main_method]
@@ -140,10 +144,11 @@ class Returned:
 
 @dataclass(frozen=True)
 class HandedOut:
-    """The share of the training images that attacks obtain from any damaged image."""
+    """The share of the training images that attacks obtain from any damaged image, or the model generates."""
 
     rate: Rate
     only_returned: int  # of these, images that no damaged copy of their own led to
+    only_generated: int  # of these, images that are among the generated ones alone
 
 
 @dataclass(frozen=True)
@@ -194,6 +199,11 @@ def image_columns(record: Record) -> dict[str, list[Any]]:
         "mask_accuracy": list(record.mask_accuracy or unknown),
         "mask_iou": list(record.mask_iou or unknown),
     }
+
+
+def found_among_samples(facts: Mapping[str, Any]) -> dict[str, float]:
+    """Get the training images that are among the generated ones, each with the smallest error of a sample."""
+    return dict((facts.get("generated") or {}).get("found", {}))
 
 
 def ended_on_others(record: Record, threshold: float) -> dict[str, str]:

@@ -79,6 +79,7 @@ class Judged:
     train: Rate
     control: Rate | None
     only_returned: int = 0  # of the training images: only damaged images of other pictures ended on them
+    only_generated: int = 0  # of the training images: they are among the generated ones alone
     repeated: int = 0  # training images with an earlier twin: a second copy is no second piece of evidence
 
     @classmethod
@@ -86,7 +87,7 @@ class Judged:
         """Count what an audit's attacks recovered."""
         control = statistics.any_attack("control").rate(threshold.mse) if statistics.has_control else None
         out = statistics.handed_out(threshold.mse)
-        return cls(out.rate, control, out.only_returned, repeated)
+        return cls(out.rate, control, out.only_returned, out.only_generated, repeated)
 
     @property
     def is_excess(self) -> bool:
@@ -196,6 +197,8 @@ def _measured(judged: Judged, threshold: Threshold) -> str:
     )
     if judged.only_returned:
         sentence += f", {judged.only_returned} of them only as the result of damaged copies of other images"
+    if judged.only_generated:
+        sentence += f", {judged.only_generated} of them only among samples of the model"
     if not judged.is_excess or judged.control is None:
         return sentence
     control = judged.control

@@ -36,6 +36,14 @@ class Copies:
         """List the training images of which a sample is a copy by the patch rule."""
         return np.unique(self.by_patches[self.patch_distance < threshold])
 
+    def smallest(self, threshold: float) -> dict[int, float]:
+        """Return the smallest MSE of a sample for each training image of which one is a copy."""
+        smallest: dict[int, float] = {}
+        for position, error in zip(self.by_pixels.tolist(), self.mse.tolist(), strict=True):
+            if error < threshold:
+                smallest[position] = min(error, smallest.get(position, error))
+        return smallest
+
     def captures(self, threshold: float, count: int) -> np.ndarray:
         """Count for each of `count` training images how many samples are copies of it."""
         return np.bincount(self.by_pixels[self.mse < threshold], minlength=count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +12,17 @@ from torch import Tensor
 
 from recollect.counting import counted
 from recollect.devices.precision import device_of
-from recollect.diffusion import Denoiser, sample
-from recollect.diffusion.sampling import STEPS, evaluations_for
+from recollect.diffusion import Denoiser, is_pipeline, sample
+from recollect.diffusion.sampling import STEPS, clamped, evaluations_for, noise_levels
 from recollect.errors import InputError, check_seed, is_whole
 from recollect.extraction.capture_recapture import StoredImages, stored_images
 from recollect.extraction.copies import Copies, find_copies
 from recollect.extraction.starts import kinds_of_starts, starts
+from recollect.image_values import all_finite, per_image
 from recollect.images import Images
 from recollect.methods import Iterate
-from recollect.models import probe_model
+from recollect.models import open_model, probe_model
+from recollect.recovery import Stop
 from recollect.scoring import ACCURATE, APPROXIMATE
 
 PATCH = 0.15  # the threshold of Carlini et al. 2023
@@ -32,7 +35,7 @@ Progress = Callable[[int, int], None]
 class Extraction:
     """The samples, the training image that is nearest to each, and what making them took."""
 
-    samples: Tensor
+    samples: Tensor  # NaN where the model's values are not finite
     nearest: Copies
     ids: Sequence[str]  # of the training images
     evaluations: int  # of the network, over all samples
@@ -48,6 +51,11 @@ class Extraction:
             "approximate": len(self.nearest.distinct(APPROXIMATE)),
             "patches": len(self.nearest.distinct_by_patches(PATCH)),
         }
+
+    @property
+    def not_finite(self) -> int:
+        """The number of samples with values that are not finite, which can be no copies."""
+        return len(self.samples) - count_finite(self.samples)
 
     @property
     def evaluations_each(self) -> float | None:
@@ -75,6 +83,8 @@ class Extraction:
             f"By the patch rule of Carlini et al. (2023), {distinct['patches']} came out.",
             f"This took {self.evaluations} network evaluations{_each(self.evaluations_each)}.",
         ]
+        if self.not_finite:
+            lines.append(describe_not_finite(self.not_finite, len(self.samples)))
         if self.stored is not None:
             lines.append(
                 f"By capture and recapture the model stores at least {self.stored.at_least} of them (95%). The "
@@ -83,10 +93,11 @@ class Extraction:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values: the counts, and for each training image that came out how often."""
+        """Return plain values: the counts, and for each training image that came out how exactly and how often."""
         captures = self.nearest.captures(APPROXIMATE, len(self.ids))
         return {
             "samples": len(self.samples),
+            "not_finite": self.not_finite,
             "kind": self.kind,
             "training_images": len(self.ids),
             "distinct": self.distinct,
@@ -95,22 +106,26 @@ class Extraction:
             "evaluations_each": self.evaluations_each,
             "stored": None if self.stored is None else vars(self.stored),
             "by_start": self.by_start,
+            "found": {self.ids[i]: error for i, error in sorted(self.nearest.smallest(APPROXIMATE).items())},
             "captures": {self.ids[i]: int(captures[i]) for i in captures.nonzero()[0].tolist()},
         }
 
 
 def extract(
     model: Any, train: Images, *, control: Images | None = None, samples: int = 2048, steps: int = STEPS,
-    seed: int = 42, chunk: int | None = None, progress: Progress | None = None,
+    seed: int = 42, chunk: int | None = None, label: int | None = None, progress: Progress | None = None,
 ) -> Extraction:  # fmt: skip
     """Count the training images among the samples of a diffusion model, or the attractors of an autoencoder.
 
-    A diffusion model is sampled from noise in so many steps. An autoencoder is applied over and over from noise,
-    constants, blends and, if given, unseen images. ADMM with every pixel erased does the same: its v is f(v).
+    A diffusion model, or a pipeline of diffusers, is sampled from noise in so many steps; `label` is the class of a
+    class-conditional pipeline. An autoencoder is applied over and over from noise, constants, blends and, if given,
+    unseen images. ADMM with every pixel erased does the same: its v is f(v).
     """
     if not is_whole(samples, 1):
         raise InputError(f"samples is a number of images, 1 or more; got {samples!r}.")
     check_seed(seed)
+    if is_pipeline(model) or label is not None:
+        model = open_model(model, label=label)
     if isinstance(model, Denoiser):
         model.check_shape(*train.image_shape)
         return _from_denoiser(model, train, samples, steps, seed, chunk, progress)
@@ -123,8 +138,20 @@ def _from_denoiser(
 ) -> Extraction:  # fmt: skip
     options = {} if chunk is None else {"chunk": chunk}
     drawn = sample(denoiser, samples, steps=steps, seed=seed, progress=progress, **options)
+    _check_finite(drawn, denoiser, steps)
     kind, evaluations = f"from noise in {steps} steps", samples * evaluations_for(steps)
     return Extraction(drawn, find_copies(drawn, train), train.ids, evaluations, kind)
+
+
+def _check_finite(drawn: Tensor, denoiser: Denoiser, steps: int) -> None:
+    """Refuse samples of which none is finite: that nothing is found among them would say nothing of the model."""
+    if not count_finite(drawn):
+        first, *_, last, _clean = noise_levels(denoiser, steps)
+        raise InputError(
+            f"None of {counted(len(drawn), 'sample')} is finite, so nothing can be found among them: the denoiser "
+            f"{denoiser.name} returns NaN or infinite values at some of the noise levels of sampling, {last:g} to "
+            f"{first:g}."
+        )
 
 
 def _from_autoencoder(
@@ -134,7 +161,8 @@ def _from_autoencoder(
     begun = starts(samples, train.image_shape, seed, control).to(device_of(f))
     probe_model(f, train)
     recovery = Iterate(limit=ITERATIONS)(f, begun, chunk=chunk, progress=progress)
-    ended = recovery.estimate.clamp(0, 1).cpu()
+    diverged = per_image(recovery.stop == Stop.DIVERGED, recovery.estimate)  # whose last finite values are kept
+    ended = clamped(recovery.estimate).masked_fill(diverged, math.nan).cpu()
     near = find_copies(ended, train)
     stored = stored_images(near.captures(APPROXIMATE, len(train)))
     kind = "attractors from noise, constants and blends"
@@ -142,6 +170,15 @@ def _from_autoencoder(
         kind = "attractors from noise, constants, blends and unseen images"
     kinds = kinds_of_starts(samples, with_unseen=control is not None)
     return Extraction(ended, near, train.ids, int(recovery.steps.sum()), kind, stored, kinds)
+
+
+def count_finite(images: Tensor) -> int:
+    return int(all_finite(images).sum())
+
+
+def describe_not_finite(count: int, total: int) -> str:
+    """Say that samples were lost, which lowers the numbers found."""
+    return f"{count} of the {counted(total, 'sample')} held NaN or infinite values, so nothing was found in them."
 
 
 def _each(evaluations: float | None) -> str:

@@ -100,6 +100,22 @@ def test_an_interval_is_never_rounded_to_nothing_or_to_all(errors: list[float], 
     assert f"(95% interval {interval})" in headline(find(statistics(record(errors)), EXACT))
 
 
+def test_images_that_came_out_in_other_ways_are_counted_on_top() -> None:
+    """Of four training images one is recovered, one is what another led to, two are generated, one of them roughly."""
+    train = record([1e-9, 1.0, 1.0, 1.0])
+    train = replace(train, nearest=["0", None, "1", None], nearest_mse=[1e-9, None, 1e-9, None])
+    handed = replace(statistics(train), generated={"0": 0.0, "2": 1e-9, "3": 1e-4})
+    assert headline(find(handed, EXACT)) == (
+        "Attacks recover 1 of 4 training images from this model (95% interval 5-70%). "
+        "1 more training image came out of damaged copies of other images. "
+        "1 more training image came out of samples of the model. "
+        "No unseen images were given to compare with."
+    )
+    roughly = find(handed, APPROXIMATELY)
+    assert "2 more training images came out of samples of the model." in headline(roughly)
+    assert roughly.facts()["handed_out"]["rate"]["count"] == 4
+
+
 # --- attribution
 
 PRIOR = {"methods": ["ddnm"], "beside": ["biharmonic"]}
