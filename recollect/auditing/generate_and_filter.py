@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,9 @@ from recollect.auditing.progress import AuditProgress
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.store import Store
 from recollect.diffusion import DenoiserAt
+from recollect.errors import InputError
 from recollect.extraction import extract
+from recollect.extraction.extract import describe_not_finite
 
 LEFT_OUT = ("captures", "by_start")  # of an extraction's record: a row for each training image; counts are enough here
 
@@ -26,15 +29,21 @@ def generate_and_filter(
         "model": inputs.identity.hash, "train": train.hash, "control": control.hash if control else None,
         "samples": request.samples, "seed": request.seed,
     }  # fmt: skip
-    return store.once("generate-and-filter", identity, partial(_extracted, request, inputs, progress))
+    found = store.once("generate-and-filter", identity, partial(_extracted, request, inputs, progress))
+    if lost := found.get("not_finite"):
+        warnings.warn(f"Generate and filter: {describe_not_finite(lost, found['samples'])}", stacklevel=2)
+    return found
 
 
 def _extracted(request: AuditRequest, inputs: Inputs, progress: AuditProgress) -> dict[str, Any]:
     model = inputs.model
     if isinstance(model, DenoiserAt):
         model = model.denoiser  # sampling takes all noise levels
-    extraction = extract(
-        model, inputs.sets["train"], control=inputs.sets.get("control"), samples=request.samples, seed=request.seed,
-        chunk=request.chunk, progress=partial(progress, "generating images"),
-    )  # fmt: skip
+    try:
+        extraction = extract(
+            model, inputs.sets["train"], control=inputs.sets.get("control"), samples=request.samples,
+            seed=request.seed, chunk=request.chunk, progress=partial(progress, "generating images"),
+        )  # fmt: skip
+    except InputError as problem:
+        raise InputError(f"{problem} The rest of the audit needs no samples: leave them out (--samples).") from None
     return {name: value for name, value in extraction.to_dict().items() if name not in LEFT_OUT}

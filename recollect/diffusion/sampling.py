@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -38,7 +39,10 @@ def sample(
     denoiser: Denoiser, count: int, *, steps: int = STEPS, seed: int = 42, chunk: int = CHUNK,
     progress: Callable[[int, int], None] | None = None,
 ) -> Tensor:  # fmt: skip
-    """Draw images in [0, 1] by Heun's method; a sample depends on its number and the seed alone."""
+    """Draw images in [0, 1] by Heun's method; a sample depends on its number and the seed alone.
+
+    Values that the model does not leave finite are NaN.
+    """
     if not is_whole(count, 1) or not is_whole(steps, 2):
         raise InputError(f"Sampling takes 1 or more images and 2 or more steps, got {count!r} and {steps!r}.")
     device, parts = device_of(denoiser), []
@@ -48,10 +52,15 @@ def sample(
             drawn = [np.random.default_rng((seed, n)).standard_normal(denoiser.space, np.float32) for n in numbers]
             x = torch.from_numpy(np.stack(drawn)).to(device)
             x = heun(denoiser, x, noise_levels(denoiser, steps))
-            parts.append(denoiser.decode(x).clamp(0, 1).cpu())
+            parts.append(clamped(denoiser.decode(x)).cpu())
             if progress:
                 progress(numbers.stop, count)
     return torch.cat(parts)
+
+
+def clamped(images: Tensor) -> Tensor:
+    """Clamp images to [0, 1]; infinite values become NaN, as they would pass for black and white ones."""
+    return torch.where(images.isfinite(), images.clamp(0, 1), math.nan)
 
 
 def heun(denoiser: Denoiser, noise: Tensor, levels: list[float]) -> Tensor:

@@ -18,11 +18,9 @@ from recollect.errors import InputError, check_seed, is_whole
 from recollect.extraction.capture_recapture import StoredImages, stored_images
 from recollect.extraction.copies import Copies, find_copies
 from recollect.extraction.starts import kinds_of_starts, starts
-from recollect.image_values import all_finite, per_image
 from recollect.images import Images
 from recollect.methods import Iterate
 from recollect.models import open_model, probe_model
-from recollect.recovery import Stop
 from recollect.scoring import ACCURATE, APPROXIMATE
 
 PATCH = 0.15  # the threshold of Carlini et al. 2023
@@ -161,8 +159,8 @@ def _from_autoencoder(
     begun = starts(samples, train.image_shape, seed, control).to(device_of(f))
     probe_model(f, train)
     recovery = Iterate(limit=ITERATIONS)(f, begun, chunk=chunk, progress=progress)
-    diverged = per_image(recovery.stop == Stop.DIVERGED, recovery.estimate)  # whose last finite values are kept
-    ended = clamped(recovery.estimate).masked_fill(diverged, math.nan).cpu()
+    ended = clamped(recovery.estimate).cpu()
+    ended[[stop.name == "DIVERGED" for stop in recovery.stops]] = math.nan  # they hold their last finite values
     near = find_copies(ended, train)
     stored = stored_images(near.captures(APPROXIMATE, len(train)))
     kind = "attractors from noise, constants and blends"
@@ -173,7 +171,7 @@ def _from_autoencoder(
 
 
 def count_finite(images: Tensor) -> int:
-    return int(all_finite(images).sum())
+    return int(images.isfinite().flatten(1).all(1).sum())
 
 
 def describe_not_finite(count: int, total: int) -> str:

@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ from torch import Tensor
 
 from recollect import InputError
 from recollect.diffusion import Denoiser, sample
-from recollect.diffusion.sampling import evaluations_for, heun, noise_levels
+from recollect.diffusion.sampling import clamped, evaluations_for, heun, noise_levels
 from tests.diffusion.making import memory_of, pictures
 
 
@@ -50,6 +51,15 @@ def test_evaluations_are_counted_as_they_are_made() -> None:
     assert len(calls) == evaluations_for(7) == 13
     assert calls[0] == pytest.approx(80)
     assert calls[-1] == pytest.approx(0.002)
+
+
+def test_values_that_are_not_finite_pass_for_no_pixels() -> None:
+    """An infinite value within [0, 1] would be white."""
+    values = torch.tensor([math.inf, -math.inf, math.nan, 2.0, -1.0, 0.5])
+    assert torch.equal(clamped(values).isnan(), torch.tensor([True, True, True, False, False, False]))
+    assert clamped(values)[3:].tolist() == [1.0, 0.0, 0.5]
+    bursting = Denoiser.of(lambda x, sigma: x / (sigma < 10), (1, 4, 4))
+    assert bool(sample(bursting, 2).isnan().all())
 
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2, "steps": 1}])

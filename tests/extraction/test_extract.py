@@ -1,14 +1,20 @@
 import json
+import math
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
 from recollect import FullyConnected, Images, InputError
 from recollect.degradation import all_erased
+from recollect.diffusion import Denoiser, open_denoiser
+from recollect.diffusion.library import diffusers
 from recollect.extraction import extract
 from recollect.methods import admm
 from tests.auditing.making import images as bright
-from tests.diffusion.making import memory_of, pictures
+from tests.diffusion.folders import unet
+from tests.diffusion.making import memory_of, pictures, posterior_mean
 from tests.planted import Memorizer
 
 
@@ -69,6 +75,63 @@ def test_an_untrained_network_gives_nothing_away() -> None:
     assert found.distinct["approximate"] == 0
     assert found.stored is not None
     assert found.stored.at_least == 0
+
+
+def failing(images: Images, fails: Callable[[Tensor, Tensor], Tensor]) -> Denoiser:
+    """A memory whose answers for some images at some noise levels are not finite."""
+    memory = posterior_mean(2 * images.pixels - 1)
+
+    def denoise(x: Tensor, sigma: Tensor) -> Tensor:
+        return memory(x, sigma).masked_fill(fails(x, sigma).view(-1, 1, 1, 1), math.nan)
+
+    return Denoiser.of(denoise, images.image_shape, "failing")
+
+
+def test_a_denoiser_without_one_finite_sample_is_refused() -> None:
+    """It memorized all: that nothing came out of its samples would be false comfort."""
+    images = pictures(5)
+    model = failing(images, lambda x, sigma: (sigma > 10).expand(len(x)))
+    with pytest.raises(InputError, match=r"None of 8 samples is finite, .* denoiser failing returns .*, 0.002 to 80"):
+        extract(model, images, samples=8, steps=5)
+
+
+def test_samples_that_are_not_finite_are_counted_and_told() -> None:
+    images = pictures(5)
+    model = failing(images, lambda x, sigma: (sigma > 10) & (x.mean((1, 2, 3)) > 0))
+    found = extract(model, images, samples=24, steps=10)
+    assert 0 < found.not_finite < 24
+    assert found.to_dict()["not_finite"] == found.not_finite == int(found.samples.isnan().flatten(1).any(1).sum())
+    assert f"{found.not_finite} of the 24 samples held NaN or infinite values" in str(found)
+    assert sum(found.to_dict()["captures"].values()) == 24 - found.not_finite  # all others are copies
+    whole = extract(memory_of(images), images, samples=8, steps=10)
+    assert (whole.not_finite, "infinite" in str(whole)) == (0, False)
+
+
+def test_iterations_that_diverge_are_counted() -> None:
+    """They keep their last finite values, which are no attractor."""
+    stored = bright(6, 1)
+    memory = Memorizer(stored.pixels)
+
+    def f(x: Tensor) -> Tensor:
+        return memory(x).masked_fill((x.mean((1, 2, 3)) < 0.4).view(-1, 1, 1, 1), math.nan)
+
+    found = extract(f, stored, samples=60)
+    assert 0 < found.not_finite < 60
+    assert found.not_finite + sum(found.to_dict()["captures"].values()) == 60
+
+
+def test_a_pipeline_is_sampled_like_the_denoiser_that_it_opens_as() -> None:
+    schedule, images = diffusers().DDIMScheduler(1000), pictures(3)
+    pipeline = diffusers().DDPMPipeline(unet(), schedule)
+    found, expected = (extract(one, images, samples=3, steps=2) for one in (pipeline, open_denoiser(pipeline)))
+    assert torch.equal(found.samples, expected.samples)
+    assert found.kind == "from noise in 2 steps"
+    of_classes = diffusers().DDPMPipeline(unet(num_class_embeds=4), schedule)
+    assert extract(of_classes, images, samples=1, steps=2, label=3).evaluations == 3
+    with pytest.raises(InputError, match="is class-conditional: give a class with label"):
+        extract(of_classes, images, samples=1, steps=2)
+    with pytest.raises(InputError, match="A label is the class of a class-conditional diffusion model"):
+        extract(memory_of(images), images, samples=1, steps=2, label=3)
 
 
 def test_what_cannot_be_extracted_is_refused() -> None:
