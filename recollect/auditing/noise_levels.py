@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +19,8 @@ from recollect.diffusion.membership import CHUNK, denoising_loss, secmi
 from recollect.images import Images
 from recollect.methods import Blind
 from recollect.pieces import pieces
-from recollect.scoring import Score, mse
+from recollect.recovery import Stop
+from recollect.scoring import APPROXIMATE, Score, mse
 
 LEVELS = (0.05, 0.1, 0.2, 0.4, 0.8)
 MASK = "block"
@@ -26,20 +29,25 @@ ROUNDS = 4  # enough to tell noise levels apart
 
 @dataclass(frozen=True)
 class NoiseLevel:
-    """What a denoiser shows at one noise level, for training and for unseen images."""
+    """What a denoiser shows at one noise level, for training and for unseen images; None where that is not finite."""
 
     sigma: float
-    recovered: Mapping[str, float]  # share, approximately
-    fixed_point_error: Mapping[str, float]  # median
-    denoising_loss: Mapping[str, float]  # mean
+    recovered: Mapping[str, float | None]  # share, approximately
+    fixed_point_error: Mapping[str, float | None]  # median
+    denoising_loss: Mapping[str, float | None]  # mean
     auc: Mapping[str, float | None]  # of membership by the loss, by SecMI and by the fixed-point error
 
     @property
     def gap(self) -> float | None:
         """How much larger the denoising loss of unseen images is."""
-        if "control" not in self.denoising_loss:
-            return None
-        return self.denoising_loss["control"] - self.denoising_loss["train"]
+        train, control = (self.denoising_loss.get(name) for name in ("train", "control"))
+        return None if train is None or control is None else control - train
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether everything could be measured."""
+        measured = (self.recovered, self.fixed_point_error, self.denoising_loss)
+        return all(value is not None for by_set in measured for value in by_set.values())
 
     def row(self) -> dict[str, Any]:
         """Return plain values for a record or a chart."""
@@ -55,7 +63,14 @@ def memory_by_noise_level(
     low, high = denoiser.preconditioning.lowest, denoiser.preconditioning.highest
     known = [sigma for sigma in sigmas if low <= sigma <= high]
     blind = Blind(gamma, limit=ROUNDS)
-    return [_at(denoiser, sigma, sets, mask_name, blind, seed, chunk) for sigma in known]
+    levels = [_at(denoiser, sigma, sets, mask_name, blind, seed, chunk) for sigma in known]
+    if unknown := [f"{level.sigma:g}" for level in levels if not level.is_finite]:
+        warnings.warn(
+            f"The model {denoiser.name} returned NaN or infinite values at noise level {', '.join(unknown)}. What "
+            "could not be measured there is null in the record and missing in the chart.",
+            stacklevel=2,
+        )
+    return levels
 
 
 def _at(
@@ -70,7 +85,7 @@ def _at(
             _errors(blind, f, images[rows], truth.of_images(rows), seed, chunk)
             for rows in pieces(len(images), images.shape)
         ]
-        recovered[name] = Score(torch.cat(parts).numpy()).approximate.value
+        recovered[name] = _share(torch.cat(parts))
     errors = {
         "fixed-point": {name: _fixed_point_errors(f, images) for name, images in sets.items()},
         "loss": {name: denoising_loss(denoiser, images, sigma, seed=seed) for name, images in sets.items()},
@@ -79,15 +94,27 @@ def _at(
     return NoiseLevel(
         sigma,
         recovered,
-        {name: float(values.median()) for name, values in errors["fixed-point"].items()},
-        {name: float(values.mean()) for name, values in errors["loss"].items()},
+        {name: _finite(values.median()) for name, values in errors["fixed-point"].items()},
+        {name: _finite(values.mean()) for name, values in errors["loss"].items()},
         {name: _auc(values) for name, values in errors.items()},
     )
 
 
 def _errors(blind: Blind, f: Any, images: Images, truth: Degradation, seed: int, chunk: int | None) -> torch.Tensor:
     seen = observe(images, truth, seed=seed)
-    return mse(blind(f, seen.y, chunk=chunk).estimate, images.pixels)
+    recovery = blind(f, seen.y, chunk=chunk)
+    errors = mse(recovery.estimate, images.pixels)
+    diverged = (recovery.stop == Stop.DIVERGED).to(errors.device)  # their last finite estimate may be the first guess
+    return errors.masked_fill(diverged & (errors >= APPROXIMATE), math.nan)
+
+
+def _share(errors: torch.Tensor) -> float | None:
+    """Compute the share recovered; None where no estimate is finite, of which none could be."""
+    return Score(errors.numpy()).approximate.value if bool(errors.isfinite().any()) else None
+
+
+def _finite(value: torch.Tensor) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _fixed_point_errors(f: Any, images: Images) -> torch.Tensor:
@@ -97,6 +124,7 @@ def _fixed_point_errors(f: Any, images: Images) -> torch.Tensor:
 
 
 def _auc(errors: Mapping[str, torch.Tensor]) -> float | None:
-    if "control" not in errors:
+    """Compute the AUC; None where no error of a set is known: equal unknowns would be an AUC of 0.5."""
+    if "control" not in errors or not all(bool(values.isfinite().any()) for values in errors.values()):
         return None
     return membership(errors["train"].tolist(), errors["control"].tolist()).auc

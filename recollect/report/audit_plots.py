@@ -14,6 +14,7 @@ from recollect.report.results import Results
 
 SMALLEST_ERROR = 1e-16  # zero has no position on a logarithmic axis
 MOST_DECADES_NAMED = 4  # on an axis
+BY_LEVEL = ("recovered", "fixed_point_error", "denoising_loss")  # what is measured at a noise level, for each set
 
 
 def membership_figures(audit: SavedAudit, results: Results) -> Iterator[Figure]:
@@ -61,7 +62,23 @@ def noise_level_figures(audit: SavedAudit) -> Iterator[Figure]:
         _error_by_level(rows, "fixed_point_error", "fixed-point error"),
         _error_by_level(rows, "denoising_loss", "denoising loss"),
     ]
-    yield Figure("At which noise levels does the model remember?", caption, plots, together=True)
+    drawn = [plot for plot in plots if plot.series]
+    if drawn:
+        yield Figure("At which noise levels does the model remember?", caption + _left_out(rows), drawn, together=True)
+
+
+def _left_out(rows: Sequence[dict[str, Any]]) -> str:
+    """Say at which noise levels a point is missing: where the model's values are not finite, none was measured."""
+    levels = [row["sigma"] for row in rows if any(None in row[key].values() for key in BY_LEVEL)]
+    if not levels:
+        return ""
+    named = ", ".join(f"{level:g}" for level in levels)
+    return f" The model returned NaN or infinite values at noise level {named}: missing points are unknown."
+
+
+def _measured(rows: Sequence[dict[str, Any]], key: str, name: str) -> list[tuple[float, float]]:
+    """List the noise levels at which a value of a set is known, with the value."""
+    return [(row["sigma"], row[key][name]) for row in rows if row[key][name] is not None]
 
 
 def _recovery_by_level(rows: Sequence[dict[str, Any]]) -> Plot:
@@ -70,8 +87,8 @@ def _recovery_by_level(rows: Sequence[dict[str, Any]]) -> Plot:
 
 
 def _error_by_level(rows: Sequence[dict[str, Any]], key: str, title: str) -> Plot:
-    values = [max(value, SMALLEST_ERROR) for row in rows for value in row[key].values()]
-    lowest, highest = _decades(values)
+    values = [max(value, SMALLEST_ERROR) for row in rows for value in row[key].values() if value is not None]
+    lowest, highest = _decades(values or [1.0])
     y = y_scale(10.0**lowest, 10.0**highest, log=True)
     step = -(-(highest - lowest) // MOST_DECADES_NAMED)
     ticks = [Tick(y(10.0**exponent), power_of_ten(exponent)) for exponent in range(lowest, highest + 1, step)]
@@ -84,8 +101,9 @@ def _plot_by_level(
     levels = [row["sigma"] for row in rows]
     x, series = x_scale(min(levels), max(levels), log=True), []
     for name in reversed(rows[0][key]):  # training images are drawn on top
-        points = [(x(row["sigma"]), y(max(row[key][name], SMALLEST_ERROR))) for row in rows]
-        series.append(Series(f"{SET_LABELS[name]} images", "neutral", name != "train", points, points))
+        points = [(x(level), y(max(value, SMALLEST_ERROR))) for level, value in _measured(rows, key, name)]
+        if points:
+            series.append(Series(f"{SET_LABELS[name]} images", "neutral", name != "train", points, points))
     ticks = [Tick(x(level), f"{level:g}") for level in levels]
     return Plot(title, "noise level", y_title, ticks, y_ticks, series)
 

@@ -65,6 +65,7 @@ def test_errors_of_a_diffusion_model_are_drawn_against_the_noise_level(planted: 
         assert training.points == [(LEFT, BOTTOM), (RIGHT, BOTTOM)]
         assert unseen.points == [(LEFT, TOP), (RIGHT, TOP)]
         assert [tick.label for tick in plot.y_ticks] == ["10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"]
+    assert "infinite" not in figure.caption
 
 
 def test_recovery_of_a_diffusion_model_is_drawn_against_the_noise_level(planted: AuditFiles) -> None:
@@ -78,6 +79,27 @@ def test_recovery_of_a_diffusion_model_is_drawn_against_the_noise_level(planted:
         "training images", False, "unseen images", True,
     )  # fmt: skip
     assert [tick.label for tick in figure.plots[0].x_ticks] == ["0.1", "0.2", "0.4"]
+
+
+def test_a_noise_level_at_which_nothing_is_known_is_left_out_and_named(planted: AuditFiles) -> None:
+    rows = [level(sigma, {"train": 1.0, "control": 0.0}) for sigma in (0.1, 0.2, 0.4)]
+    nothing = {"train": None, "control": None}
+    rows[1] = {**rows[1], "recovered": nothing, "fixed_point_error": nothing, "denoising_loss": nothing}
+    (figure,) = noise_level_figures(AuditFiles(planted.records, facts={"noise_levels": rows}).in_memory)
+    for plot in figure.plots:
+        assert [len(series.points) for series in plot.series] == [2, 2]
+        assert [point[0] for point in plot.series[1].points] == [LEFT, RIGHT]
+        assert [tick.label for tick in plot.x_ticks] == ["0.1", "0.2", "0.4"]
+    assert figure.caption.endswith("at noise level 0.2: missing points are unknown.")
+
+
+def test_what_is_known_at_no_noise_level_is_not_drawn(planted: AuditFiles) -> None:
+    nothing = {"train": None, "control": None}
+    rows = [{**level(sigma, {"train": 1.0, "control": 0.0}), "denoising_loss": nothing} for sigma in (0.1, 0.4)]
+    (figure,) = noise_level_figures(AuditFiles(planted.records, facts={"noise_levels": rows}).in_memory)
+    assert [plot.title for plot in figure.plots] == ["recovery", "fixed-point error"]
+    rows = [{**row, "recovered": nothing, "fixed_point_error": nothing} for row in rows]
+    assert list(noise_level_figures(AuditFiles(planted.records, facts={"noise_levels": rows}).in_memory)) == []
 
 
 @pytest.mark.parametrize("levels", [None, [], [{"sigma": 0.1, "recovered": {"train": 1.0}}]])
