@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.diffusion.card import Card
 from recollect.diffusion.preconditioning import Coefficients, Direct, Preconditioning, VariancePreserving, alphas
-from recollect.errors import InputError, first_line, is_number
+from recollect.errors import InputError, first_line, is_number, is_whole
 
 Predict = Callable[[Any, Tensor, Tensor], Tensor]
 TIME_STEPS = 1000  # into which noise levels are divided for models that have no time steps
@@ -81,7 +81,7 @@ class Denoiser(nn.Module):
         """
         if not callable(f) or isinstance(f, type):
             raise InputError(f"A denoiser is a function f(x, sigma) that returns images; got {f!r}.")
-        denoiser = cls(f, Direct(), shape, name or getattr(f, "__name__", type(f).__name__))
+        denoiser = cls(f, Direct(), _read_shape(shape), name or getattr(f, "__name__", type(f).__name__))
         denoiser.check()
         return denoiser
 
@@ -227,6 +227,16 @@ class Denoiser(nn.Module):
 
     def _weights(self) -> dict[str, Tensor]:
         return self.network.state_dict() if isinstance(self.network, nn.Module) else {}
+
+
+def _read_shape(shape: Any) -> tuple[int, int, int]:
+    """Read channels, height and width of images."""
+    if not isinstance(shape, list | tuple) or len(shape) != 3 or not all(is_whole(size, 1) for size in shape):
+        raise InputError(
+            f"shape is channels, height and width of the images, as (3, 32, 32) for example; got {shape!r}."
+        )
+    channels, height, width = map(int, shape)
+    return channels, height, width
 
 
 class DenoiserAt(nn.Module):

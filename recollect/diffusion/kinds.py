@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
+from recollect.diffusion.config_values import Config, Unusable, read_count, read_number, read_prediction
 from recollect.diffusion.library import diffusers
-from recollect.diffusion.preconditioning import EDM, HIGHEST, LOWEST, Preconditioning, RectifiedFlow, VariancePreserving
-from recollect.errors import first_line, is_number, is_whole
+from recollect.diffusion.preconditioning import (
+    EDM,
+    HIGHEST,
+    LOWEST,
+    PREDICTIONS,
+    Preconditioning,
+    RectifiedFlow,
+    VariancePreserving,
+)
+from recollect.errors import first_line, is_whole
 from recollect.model_folders import quiet
 
-Config = Mapping[str, Any]
 VARIANCE_PRESERVING = (  # whose betas mean the same
     "DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler",
     "DEISMultistepScheduler", "EulerDiscreteScheduler", "EulerAncestralDiscreteScheduler", "HeunDiscreteScheduler",
@@ -24,13 +31,10 @@ NOISE_SETTINGS = (  # that decide how much noise a time step has; others decide 
     "num_train_timesteps", "beta_start", "beta_end", "beta_schedule", "trained_betas", "rescale_betas_zero_snr",
 )  # fmt: skip
 LIBRARY, NETWORK = "diffusers", "unet"  # of a pipeline: whose classes open, and which part
+SCHEDULE = "noise schedule"  # the part in sentences
 TEXT_PARTS = ("text_encoder", "text_encoder_2", "tokenizer")
 LATENT_PARTS = ("vae", "vqvae", "vqgan", "movq")
 AUTOENCODERS = ("AutoencoderKL", "VQModel")  # whose latents are denoised
-
-
-class Unusable(Exception):
-    """Why a model that may be whole is no denoiser of images, as the end of a sentence."""
 
 
 def check_pipeline(index: Config) -> None:
@@ -82,17 +86,25 @@ def check_network(config: Config, label: int | None) -> None:
 
 def check_label(config: Config, label: int | None) -> None:
     """Refuse a class-conditional network without its class, and a class that the network does not know."""
-    classes, kind = config.get("num_class_embeds"), config.get("class_embed_type")
+    classes, kind = _classes(config), config.get("class_embed_type")
     if kind == "identity":
         raise Unusable("its network is conditioned on a vector for each image, which no option here gives")
     if label is None:
         if classes or kind:
-            raise Unusable(f"its network is class-conditional: give a class with label (--label), {_range(classes)}")
+            numbers = f"0 to {classes - 1}" if classes else "its number"
+            raise Unusable(f"its network is class-conditional: give a class with label (--label), {numbers}")
         return
     if not classes and not kind:
         raise Unusable(f"its network knows no classes: leave label={label!r} out")
     if classes and not 0 <= label < classes:
         raise Unusable(f"label is a class from 0 to {classes - 1}, got {label!r}")
+
+
+def _classes(config: Config) -> int | None:
+    """Read how many classes a network knows, if it says so."""
+    if config.get("num_class_embeds") is None:
+        return None
+    return read_count("network", config, "num_class_embeds", 1)
 
 
 def image_shape(config: Config) -> tuple[int, int, int]:
@@ -110,6 +122,7 @@ def image_shape(config: Config) -> tuple[int, int, int]:
 
 def preconditioning_of(scheduler: Config, network: Config) -> Preconditioning:
     """Choose the coefficients by the kind of the noise schedule."""
+    _time_steps(scheduler)  # of every kind: what diffusers says of other values is no sentence
     kind = str(scheduler.get("_class_name"))
     for kinds, make in FAMILIES:
         if kind in kinds:
@@ -124,6 +137,7 @@ def _variance_preserving(scheduler: Config, network: Config) -> Preconditioning:
         if prediction != "flow_prediction":
             raise Unusable(f"its noise levels are those of a flow (use_flow_sigmas), but it predicts {prediction!r}")
         return _rectified_flow(scheduler, network)
+    prediction = read_prediction(scheduler, PREDICTIONS)
     schedule = VariancePreserving(_alphas_cumprod(scheduler), prediction, _knows_whole_steps(network))
     if _is_told_logarithms(scheduler):
         _check_any_time(network)
@@ -164,34 +178,27 @@ def _rectified_flow(scheduler: Config, network: Config) -> RectifiedFlow:
     _check_any_time(network)
     if scheduler.get("invert_sigmas"):
         raise Unusable("its flow runs from noise at time 0 to the image (invert_sigmas), which is not known here")
-    return RectifiedFlow(int(scheduler.get("num_train_timesteps", 1000)))
+    return RectifiedFlow(_time_steps(scheduler))
+
+
+def _time_steps(scheduler: Config) -> int:
+    return read_count(SCHEDULE, scheduler, "num_train_timesteps", 1000)
 
 
 def _edm(scheduler: Config, network: Config) -> EDM:
     _check_any_time(network)
     signs = {"epsilon": 1.0, "v_prediction": -1.0}
-    prediction = scheduler.get("prediction_type", "epsilon")
-    if prediction not in signs:
-        raise Unusable(f"it predicts {prediction!r}; known are {', '.join(signs)}")
-    return EDM(_positive(scheduler, "sigma_data", 0.5), signs[prediction], *_ends(scheduler, LOWEST, HIGHEST))
+    sign = signs[read_prediction(scheduler, signs)]
+    return EDM(read_number(SCHEDULE, scheduler, "sigma_data", 0.5), sign, *_ends(scheduler, LOWEST, HIGHEST))
 
 
 def _ends(scheduler: Config, lowest: float, highest: float) -> tuple[float, float]:
     """Read the lowest and the highest noise level, or take these."""
-    return _positive(scheduler, "sigma_min", lowest), _positive(scheduler, "sigma_max", highest)
-
-
-def _positive(scheduler: Config, name: str, otherwise: float) -> float:
-    value = scheduler.get(name)
-    if value is None:
-        return otherwise
-    if not is_number(value) or not 0 < value < math.inf:
-        raise Unusable(f"its noise schedule has {name} = {value!r}, which is no positive number")
-    return float(value)
-
-
-def _range(classes: int | None) -> str:
-    return f"0 to {classes - 1}" if classes else "its number"
+    low = read_number(SCHEDULE, scheduler, "sigma_min", lowest)
+    high = read_number(SCHEDULE, scheduler, "sigma_max", highest)
+    if low >= high:
+        raise Unusable(f"its lowest noise level (sigma_min), {low:g}, is not below its highest (sigma_max), {high:g}")
+    return low, high
 
 
 FAMILIES: tuple[tuple[tuple[str, ...], Callable[[Config, Config], Preconditioning]], ...] = (

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from recollect.diffusion.config_values import MOST, Config, Unusable, read_number
 from recollect.diffusion.denoiser import Denoiser
-from recollect.diffusion.kinds import Unusable
 from recollect.files.limits import PRIOR_SIDE
 
 
@@ -24,8 +24,7 @@ class LatentDenoiser(Denoiser):
     def __init__(self, own: Denoiser, autoencoder: Any) -> None:
         super().__init__(own.network, own.preconditioning, own.shape, own.name, own.card, own.predict)
         self.autoencoder = autoencoder
-        self.factor = float(autoencoder.config.get("scaling_factor") or 1)
-        self.shift = float(autoencoder.config.get("shift_factor") or 0)
+        self.factor, self.shift = read_scaling(autoencoder.config)
         self.shape = self._decoded_shape()  # of images; `space` is still that of latents
 
     def encode(self, images: Tensor) -> Tensor:
@@ -61,3 +60,15 @@ class LatentDenoiser(Denoiser):
             )
         channels, height, width = images.shape[1:]
         return channels, height, width
+
+
+def read_scaling(config: Config) -> tuple[float, float]:
+    """Read the factor by which latents are scaled, and what is subtracted from them before."""
+    own = [name for name in ("latents_mean", "latents_std") if config.get(name) is not None]
+    if own:
+        raise Unusable(
+            f"its autoencoder scales each channel of its latents ({', '.join(own)}), which no pipeline of diffusers "
+            "does for a UNet2DModel; set these to null if the network was trained without them"
+        )
+    factor = read_number("autoencoder", config, "scaling_factor", 1.0)
+    return factor, read_number("autoencoder", config, "shift_factor", 0.0, -MOST)

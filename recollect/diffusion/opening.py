@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from torch import Tensor
 
 from recollect.devices.precision import weights_of
 from recollect.diffusion.card import Card
+from recollect.diffusion.config_values import Unusable
 from recollect.diffusion.denoiser import Denoiser
 from recollect.diffusion.kinds import (
     LATENT_PARTS,
-    Unusable,
+    NETWORK,
     check_autoencoder,
     check_network,
     check_parts,
@@ -98,13 +100,28 @@ def open_denoiser(what: Any, *, label: int | None = None, device: torch.device |
 
 
 def is_pipeline(what: Any) -> bool:
-    """Whether an object is a pipeline of diffusers, which is then already imported."""
-    module = sys.modules.get("diffusers.pipelines.pipeline_utils")
-    return module is not None and isinstance(what, module.DiffusionPipeline)
+    """Whether an object is a pipeline of diffusers, or the network of one, which `open_denoiser` refuses."""
+    return _is_of("diffusers.pipelines.pipeline_utils", "DiffusionPipeline", what) or _is_network(what)
+
+
+def _is_network(what: Any) -> bool:
+    """Whether an object is a pipeline's network alone, which says of images alone that an argument is missing."""
+    return _is_of("diffusers.models.unets.unet_2d", "UNet2DModel", what)
+
+
+def _is_of(module: str, kind: str, what: Any) -> bool:
+    """Whether an object has a class of diffusers, whose module is then already imported."""
+    imported = sys.modules.get(module)
+    return imported is not None and isinstance(what, getattr(imported, kind))
 
 
 def _open_pipeline(pipeline: Any, label: int | None, device: torch.device | str | None) -> Denoiser:
     """Take the network and the noise schedule of a pipeline; its modes and gradients stay as they are."""
+    if _is_network(pipeline):
+        raise InputError(
+            f"A {type(pipeline).__name__} alone lacks its noise schedule: give a pipeline of both, such as "
+            "diffusers.DDPMPipeline(unet, scheduler)."
+        )
     try:
         denoiser = _from_pipeline(pipeline, label)
     except Unusable as problem:
@@ -115,9 +132,10 @@ def _open_pipeline(pipeline: Any, label: int | None, device: torch.device | str 
 def _from_pipeline(pipeline: Any, label: int | None) -> Denoiser:
     parts = used_parts(pipeline.config)
     check_parts(parts)
-    network, config, scheduler = pipeline.unet, _config_of(pipeline.unet), _config_of(pipeline.scheduler)
+    network, scheduler = _part_of(pipeline, NETWORK), _part_of(pipeline, "scheduler")
+    config = _config_of(network)
     check_network(config, label)
-    shape, preconditioning = image_shape(config), preconditioning_of(scheduler, config)
+    shape, preconditioning = image_shape(config), preconditioning_of(_config_of(scheduler), config)
     coder = next((part for part in LATENT_PARTS if part in parts), None)
     for part in ("unet", coder):
         if part and any(w.dtype not in (torch.float32, torch.float64) for w in weights_of(getattr(pipeline, part))):
@@ -131,8 +149,18 @@ def _from_pipeline(pipeline: Any, label: int | None) -> Denoiser:
     return denoiser
 
 
+def _part_of(pipeline: Any, name: str) -> Any:
+    """Take a part of a pipeline; one that is left out is None, or no attribute at all."""
+    part = getattr(pipeline, name, None)
+    if part is None:
+        raise Unusable(f"it has no {name}: a denoiser needs a UNet2DModel (unet) and its noise schedule (scheduler)")
+    return part
+
+
 def _config_of(part: Any) -> dict[str, Any]:
-    return {**part.config, "_class_name": type(part).__name__}
+    """Read the settings of a part; a part that is not of diffusers has none, and is then refused by its class."""
+    config = getattr(part, "config", None)
+    return {**(config if isinstance(config, Mapping) else {}), "_class_name": type(part).__name__}
 
 
 def is_diffusion_folder(folder: Path) -> bool:
@@ -158,9 +186,10 @@ def _open(folder: Path, name: str, label: int | None) -> Denoiser:
     config, scheduler = _checked_configs(folder, label)
     shape = image_shape(config)
     check_sizes(_part(folder, "unet"), _part(folder, "scheduler"))
+    preconditioning = preconditioning_of(scheduler, config)
     network = load_network(_part(folder, "unet"), "UNet2DModel")
     predict, card = partial(call_unet, label=label), Card.read(folder)
-    denoiser = Denoiser(network, preconditioning_of(scheduler, config), shape, name, card, predict)
+    denoiser = Denoiser(network, preconditioning, shape, name, card, predict)
     coder = _latent_part(folder)
     return denoiser if coder is None else LatentDenoiser(denoiser, _open_autoencoder(folder / coder))
 

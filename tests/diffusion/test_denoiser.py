@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -218,6 +219,22 @@ class Bent(nn.Module):
 def test_what_is_no_denoiser_is_refused_in_a_sentence(f: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         Denoiser.of(f, SHAPE)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [None, 3, "3x8", "", (3, 8), (3, 8, 8, 8), (0, 8, 8), (-3, 8, 8), (3.0, 8, 8), (True, 8, 8), ("3", "8", "8")],
+)
+def test_what_is_no_shape_is_refused(shape: Any) -> None:
+    with pytest.raises(
+        InputError, match=r"shape is channels, height and width of the images, as \(3, 32, 32\) for example; got"
+    ):
+        Denoiser.of(lambda x, sigma: x, shape)
+
+
+def test_a_shape_may_be_any_three_whole_numbers() -> None:
+    for shape in ([3, 8, 4], torch.Size((3, 8, 4)), (np.int64(3), 8, 4)):
+        assert Denoiser.of(lambda x, sigma: x, shape).shape == (3, 8, 4)  # type: ignore[arg-type]
 
 
 def test_it_names_its_weights() -> None:

@@ -52,7 +52,20 @@ NETWORK, SCHEDULE = "unet/config.json", "scheduler/scheduler_config.json"
         (
             SCHEDULE,
             {"_class_name": "EDMEulerScheduler", "sigma_max": math.inf},
-            "sigma_max = inf, which is no positive",
+            r"sigma_max = inf, which is no number from 1e-09 to 1e\+09",
+        ),
+        (SCHEDULE, {"_class_name": "EDMEulerScheduler", "prediction_type": ["epsilon"]}, r"it predicts \['epsilon'\]"),
+        (SCHEDULE, {"_class_name": "EDMEulerScheduler", "sigma_min": 80}, r"\(sigma_min\), 80, is not below .*, 80"),
+        (
+            SCHEDULE,
+            {
+                "_class_name": "EulerDiscreteScheduler",
+                "timestep_type": "continuous",
+                "prediction_type": "v_prediction",
+                "sigma_min": 9,
+                "sigma_max": 1,
+            },
+            r"\(sigma_min\), 9, is not below its highest \(sigma_max\), 1",
         ),
         (SCHEDULE, {"use_flow_sigmas": True}, r"those of a flow \(use_flow_sigmas\), but it predicts 'epsilon'"),
         (SCHEDULE, {"prediction_type": "flow_prediction"}, "predicts 'flow_prediction'; known are epsilon"),
@@ -61,6 +74,27 @@ NETWORK, SCHEDULE = "unet/config.json", "scheduler/scheduler_config.json"
 def test_other_kinds_are_refused(tmp_path: Path, file: str, settings: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         open_denoiser(changed(tmp_path, file, **settings))
+
+
+@pytest.mark.parametrize("value", [None, "x", [1000], 0, -1, 1.5])
+@pytest.mark.parametrize("kind", ["FlowMatchEulerDiscreteScheduler", "DDPMScheduler"])
+def test_time_steps_that_are_no_number_of_steps_are_refused(tmp_path: Path, kind: str, value: Any) -> None:
+    folder = changed(tmp_path, SCHEDULE, _class_name=kind, num_train_timesteps=value)
+    with pytest.raises(InputError, match=r"noise schedule has num_train_timesteps = .*, which is no whole number of 1"):
+        open_denoiser(folder)
+
+
+def test_a_flow_whose_time_runs_from_0_to_1_opens(tmp_path: Path) -> None:
+    folder = changed(tmp_path, SCHEDULE, _class_name="FlowMatchEulerDiscreteScheduler", num_train_timesteps=1)
+    assert open_denoiser(folder).preconditioning.at(1.0).time == 0.5
+
+
+@pytest.mark.parametrize("label", [None, 0, 1])
+@pytest.mark.parametrize("value", ["x", [3], {}, -3, 0, True])
+def test_classes_that_are_no_number_of_classes_are_refused(tmp_path: Path, value: Any, label: int | None) -> None:
+    folder = changed(tmp_path, NETWORK, num_class_embeds=value)
+    with pytest.raises(InputError, match=r"its network has num_class_embeds = .*, which is no whole number of 1"):
+        open_denoiser(folder, label=label)
 
 
 @pytest.mark.parametrize(

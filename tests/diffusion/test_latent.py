@@ -1,5 +1,6 @@
 """A latent model is held against a model of pixels: with an exact linear autoencoder both are one."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -167,6 +168,35 @@ def test_autoencoders_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (pickled / "vae" / "diffusion_pytorch_model.safetensors").rename(pickled / "vae" / "diffusion_pytorch_model.bin")
     with pytest.raises(InputError, match=r"only a pickle \(diffusion_pytorch_model.bin\), which could run code"):
         open_denoiser(pickled)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"scaling_factor": "large"}, "its autoencoder has scaling_factor = 'large', which is no number"),
+        ({"scaling_factor": [1]}, r"has scaling_factor = \[1\], which is no number"),
+        ({"scaling_factor": 0}, "has scaling_factor = 0, which is no number from 1e-09"),
+        ({"shift_factor": "x"}, "has shift_factor = 'x', which is no number from -1e"),
+        ({"shift_factor": [0.1]}, r"has shift_factor = \[0.1\]"),
+        ({"latents_mean": [0.0] * 4, "latents_std": [1.0] * 4}, r"scales each channel .*\(latents_mean, latents_std\)"),
+        ({"latents_std": [2.0] * 4}, r"scales each channel of its latents \(latents_std\), which no pipeline"),
+    ],
+)
+def test_scalings_that_are_none_known_here_are_refused(tmp_path: Path, settings: dict[str, Any], words: str) -> None:
+    config = write_latent(tmp_path) / "vae" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | settings))
+    with pytest.raises(InputError, match=words):
+        open_denoiser(tmp_path)
+
+
+def test_a_shift_may_be_negative_and_null_is_none(tmp_path: Path) -> None:
+    config = write_latent(tmp_path) / "vae" / "config.json"
+    for shift, factor in ((-0.5, 2), (None, None)):
+        own = {"shift_factor": shift, "scaling_factor": factor, "latents_mean": None}
+        config.write_text(json.dumps(json.loads(config.read_text()) | own))
+        opened = open_denoiser(tmp_path)
+        assert isinstance(opened, LatentDenoiser)
+        assert (opened.shift, opened.factor) == (shift or 0.0, factor or 1.0)
 
 
 def test_it_cannot_restore_pixels_as_a_prior() -> None:

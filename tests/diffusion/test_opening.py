@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 from safetensors.torch import load_file
 
-from recollect import InputError, mask, open_model
+from recollect import InputError, audit, mask, open_model
 from recollect.diffusion import bundled, open_denoiser, opening
 from recollect.diffusion.library import diffusers
 from recollect.diffusion.preconditioning import VariancePreserving
@@ -147,6 +147,38 @@ def test_pipelines_that_do_not_denoise_images_alone_are_refused(change: Any, wor
             opens(given)
     with pytest.raises(InputError, match="is class-conditional: give a class with label"):
         open_model(pipeline(num_class_embeds=4))
+
+
+class NetworkAlone(diffusers().DiffusionPipeline):  # type: ignore[misc]
+    """A pipeline that has no noise schedule."""
+
+    def __init__(self, unet: Any) -> None:
+        super().__init__()
+        self.register_modules(unet=unet)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: diffusers().DDPMPipeline(unet(), None), "it has no scheduler: a denoiser needs a UNet2DModel"),
+        (lambda: NetworkAlone(unet()), "it has no scheduler"),
+        (lambda: diffusers().DDPMPipeline(None, diffusers().DDIMScheduler()), "it is made of scheduler"),
+        (lambda: diffusers().DDPMPipeline(None, None), "it has no unet"),
+        (lambda: diffusers().DDPMPipeline(torch.nn.Linear(3, 3), diffusers().DDIMScheduler()), "network is a Linear"),
+        (lambda: diffusers().DDPMPipeline(unet(), torch.nn.Linear(3, 3)), "its noise schedule is a Linear"),
+    ],
+)
+def test_pipelines_that_lack_a_part_or_have_a_foreign_one_are_refused(make: Any, words: str) -> None:
+    with pytest.raises(InputError, match=f"The (DDPMPipeline|NetworkAlone) cannot be used: .*{words}"):
+        open_denoiser(make())
+
+
+def test_a_network_alone_lacks_its_noise_schedule() -> None:
+    """Called as an autoencoder it would only say that it misses an argument."""
+    train, unseen = pictures(4), pictures(3, seed=1)
+    for use in (open_denoiser, open_model, lambda given: audit(given, train=train, control=unseen)):
+        with pytest.raises(InputError, match=r"A UNet2DModel alone lacks its noise schedule: .*DDPMPipeline\(unet"):
+            use(unet())
 
 
 def test_what_is_not_there_is_told(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
