@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -58,6 +59,15 @@ def test_a_part_that_is_on_record_is_skipped_and_others_are_refused(tmp_path: Pa
     options = ["--images", str(tmp_path), "--out", str(tmp_path), "--small", "--only"]
     assert ended("diffusion", *options, "12").out.startswith("all done")
     assert ended("diffusion", *options, "13").err == "There is no part '13'; choose from 12, 40."
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cuda", "bfloat16 by the library"), ("cpu", "as kernels say")])
+def test_records_name_the_arithmetic_that_layers_had(device: str, expected: str) -> None:
+    """Autocast takes layers away from our kernels on a GPU, whatever the kernels say of themselves."""
+    network = DenoiserRecipe(settings={"widths": (16,)}).make_network((3, 8, 8))
+    runtime = SimpleNamespace(device=torch.device(device), arithmetic="as kernels say")
+    assert attacks.arithmetic_of(attacks.denoiser_of(attacks.InBfloat16(network)).at(0.2), runtime) == expected
+    assert attacks.arithmetic_of(attacks.denoiser_of(network).at(0.2), runtime) == "as kernels say"
 
 
 @pytest.mark.slow
