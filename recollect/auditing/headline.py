@@ -38,9 +38,16 @@ class Finding:
             "control": rate_facts(self.control) if self.control else None,
             "best": {"method": self.best[0], "train": rate_facts(self.best_train)},
             "returned": {name: asdict(returned) for name, returned in self.returned.items()},
+            "otherwise": self.otherwise,
             "handed_out": {**vars(self.handed_out), "rate": rate_facts(self.handed_out.rate)},
             "beside": self.beside,
         }
+
+    @property
+    def otherwise(self) -> list[str]:
+        """Say which training images came out, though not of damaged copies of their own."""
+        returned = self.returned.get("control")
+        return [*_more_sentences(self.handed_out, self.kind), *_returned_sentence(returned, self.kind)]
 
     @property
     def beside(self) -> str:
@@ -102,11 +109,10 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "", ki
     elif subject:
         recovered = f"{who} {roughly}recovers {count} from this model{even}"
     recovered += f" (95% interval {percent_range(*finding.train.interval)})."
-    sentences = [recovered, *_more_sentences(finding.handed_out, kind)]
-    if finding.control is None:
-        return " ".join([*sentences, f"No unseen {kind} were given to compare with."])
-    unseen = f"Of {counted(finding.control.total, kind.removesuffix('s'))} it never saw: {finding.control.count}."
-    return " ".join([*sentences, unseen, *_returned_sentence(finding.returned["control"], kind)])
+    unseen = f"No unseen {kind} were given to compare with."
+    if finding.control:
+        unseen = f"Of {counted(finding.control.total, kind.removesuffix('s'))} it never saw: {finding.control.count}."
+    return " ".join([recovered, unseen, *finding.otherwise])
 
 
 def _approximately(finding: Finding) -> tuple[str, str]:
@@ -131,9 +137,9 @@ def _more_sentences(handed_out: HandedOut, kind: str) -> Iterator[str]:
         yield f"{counted(handed_out.only_generated, more)} came out of samples of the model."
 
 
-def _returned_sentence(returned: Returned, kind: str) -> Iterator[str]:
+def _returned_sentence(returned: Returned | None, kind: str) -> Iterator[str]:
     """Say how many training images came out of images that have nothing to do with them."""
-    if returned.different:
+    if returned and returned.different:
         unseen = counted(returned.images, f"unseen {kind.removesuffix('s')}")
         reached = counted(returned.different, f"training {kind.removesuffix('s')}")
         yield f"Attacks on {unseen} ended at {reached} instead."

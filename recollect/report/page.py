@@ -104,7 +104,7 @@ def _first_screen(audit: SavedAudit, results: Results, checks: summary.Checks) -
         "lead": summary.lead_sentence(audit.facts["headline"]),
         "big_numbers": summary.big_numbers(audit),
         "reason": summary.reason(audit),
-        "shown_instead": summary.shown_instead(audit),
+        "otherwise": " ".join(audit.block("finding").get("otherwise", [])),
         "attack_sentences": summary.attack_sentences(audit, results),
         "cards": summary.cards(audit, checks),
         "run_facts": summary.run_facts(audit),

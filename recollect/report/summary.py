@@ -131,14 +131,6 @@ def big_numbers(audit: SavedAudit) -> list[BigNumber]:
     return [BigNumber(name, f"{SET_LABELS[name]} {audit.kind} recovered", finding[name]) for name in present]
 
 
-def shown_instead(audit: SavedAudit) -> str:
-    """Take the headline's last sentence where it says that unseen images gave training images; else nothing."""
-    returned = audit.block("finding").get("returned", {}).get("control")
-    if not returned or not returned["different"]:
-        return ""
-    return str(audit.facts["headline"]).rpartition(". ")[2]
-
-
 def attack_sentences(audit: SavedAudit, results: Results) -> list[str]:
     """Say what was tried, what counts as recovered, and which attacks are the best."""
     finding = audit.block("finding")

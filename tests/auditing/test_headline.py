@@ -107,9 +107,9 @@ def test_images_that_came_out_in_other_ways_are_counted_on_top() -> None:
     handed = replace(statistics(train), generated={"0": 0.0, "2": 1e-9, "3": 1e-4})
     assert headline(find(handed, EXACT)) == (
         "Attacks recover 1 of 4 training images from this model (95% interval 5-70%). "
+        "No unseen images were given to compare with. "
         "1 more training image came out of damaged copies of other images. "
-        "1 more training image came out of samples of the model. "
-        "No unseen images were given to compare with."
+        "1 more training image came out of samples of the model."
     )
     roughly = find(handed, APPROXIMATELY)
     assert "2 more training images came out of samples of the model." in headline(roughly)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from recollect import FullyConnected, InputError
-from recollect.auditing import AuditRequest
+from recollect.auditing import AuditRequest, run_audit
 from recollect.auditing.inputs import choose_settings, open_inputs
 from recollect.auditing.progress import no_progress
 from recollect.auditing.request import STARTS
@@ -41,6 +41,29 @@ def test_a_model_is_opened_with_its_options(tmp_path: Path) -> None:
     assert isinstance(open_inputs(request(model=str(tmp_path / "net.safetensors"))).model, FullyConnected)
     in_fours = open_inputs(request(model=nn.Identity(), model_options={"batch": 4}))
     assert isinstance(in_fours.model, Adapted)
+
+
+@pytest.mark.parametrize(("most", "chunk"), [(14, 8), (5, 5), (1, 1)])
+def test_no_part_of_an_audit_gives_a_model_more_images_at_once_than_it_may(most: int, chunk: int) -> None:
+    """Neither the probe, the fingerprint, the attractors nor the samples."""
+    stored, given = images(12, 1), list[int]()
+    memory = Memorizer(stored.pixels)
+
+    class Limited(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            given.append(len(x))
+            if len(x) > most:
+                raise ValueError(f"at most {most} images")
+            return memory(x)
+
+    asked = request(
+        model=Limited(), train=stored, masks="half", methods="iterate", attractors=1, samples=6, chunk=chunk,
+    )  # fmt: skip
+    result = run_audit(asked)
+    assert result.facts["generated"]["samples"] == 6
+    assert result.attractors is not None
+    assert result.attractors[0]["spectral_radius"] is not None
+    assert max(given) == chunk
 
 
 def test_control_images_that_are_all_training_images_are_refused() -> None:

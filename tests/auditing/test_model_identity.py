@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from recollect import FullyConnected
 from recollect.auditing.model_identity import ModelIdentity, identify, weights_hash
-from recollect.models import open_model
+from recollect.models import at_most, open_model
 from tests.auditing.making import images
 from tests.planted import Memorizer
 
@@ -45,6 +45,23 @@ def test_weights_kind_and_adaptation_tell_models_apart() -> None:
     assert identity(open_model(network(), input_range="-1,1")).hash == identity(adapted[1]).hash
     assert identity(Memorizer(SOME.pixels)).hash == identity(Memorizer(SOME.pixels)).hash
     assert identity(Memorizer(SOME.pixels)).hash != identity(Memorizer(SOME.pixels[:3])).hash
+
+
+def test_a_limit_of_images_at_once_makes_no_other_model() -> None:
+    """An audit that ends for want of memory is resumed with another limit."""
+    for model in (Gain(0.5), lambda x: x / 2, open_model(Gain(0.5), input_range="-1,1")):
+        assert identity(at_most(model, 2)).matches(identity(model))
+
+
+def test_a_model_is_given_no_more_images_than_there_are() -> None:
+    given: list[int] = []
+
+    def model(x: Tensor) -> Tensor:
+        given.append(len(x))
+        return x / 2
+
+    identity(model)
+    assert max(given) == len(SOME)
 
 
 def test_weights_of_any_kind_are_hashed() -> None:

@@ -87,16 +87,6 @@ def test_the_numbers_are_those_of_the_finding(planted: AuditFiles) -> None:
     assert summary.big_numbers(audit()) == []
 
 
-def test_training_images_shown_instead_of_unseen_ones_are_counted_in_the_words_of_the_headline() -> None:
-    def said(different: int) -> str:
-        returned = {"control": {"images": 40, "ended": 4, "different": different}}
-        headline = "Of 40 images it never saw: 0. Attacks on 40 unseen images ended at 4 training images instead."
-        return summary.shown_instead(audit(finding={"returned": returned}, headline=headline))
-
-    assert said(0) == ""
-    assert said(4) == "Attacks on 40 unseen images ended at 4 training images instead."
-
-
 def test_attack_and_threshold_are_explained(planted: AuditFiles) -> None:
     text = " ".join(summary.attack_sentences(planted.in_memory, build_results(planted.in_memory)))
     assert text.startswith(
