@@ -38,10 +38,12 @@ class Statistics:
 
     @property
     def masks(self) -> list[str]:
+        """Name the masks of the audit."""
         return self._names("mask")
 
     @property
     def methods(self) -> list[str]:
+        """Name the methods of the audit."""
         return self._names("method")
 
     @property
@@ -97,13 +99,32 @@ class Statistics:
         return [r for r in self.records if r.cell["set"] == set_name and r.cell["method"] in counted]
 
     def rate(self, set_name: str, mask: str, method: str, threshold: float = ACCURATE) -> Rate:
-        """Get the share of images below a threshold; under "all masks" the share of all tries."""
+        """Get the share of images with an error below a threshold.
+
+        Args:
+            set_name: `train` or `control`.
+            mask: One of `masks`. "any mask" counts an image once, "all masks" counts every try.
+            method: One of `methods`.
+            threshold: The error (MSE) below which an image counts.
+
+        Returns:
+            The rate, with its 95% interval.
+        """
         if mask == ALL_MASKS:
             return pooled(self._scores(set_name, method), threshold)
         return self.score(set_name, mask, method).rate(threshold)
 
     def excess(self, method: str | None = None, threshold: float = ACCURATE, mask: str = ANY_MASK) -> Excess | None:
-        """Get how far the training rate is above the control rate; None without a control set."""
+        """Get how far the training rate is above the control rate.
+
+        Args:
+            method: One of `methods`. Defaults to the strongest attack.
+            threshold: The error (MSE) below which an image counts.
+            mask: As for `rate`.
+
+        Returns:
+            The difference with its 95% interval; None without a control set.
+        """
         if not self.has_control:
             return None
         train, control = (self.rate(s, mask, method or self.main_method, threshold) for s in ("train", "control"))

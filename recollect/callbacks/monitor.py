@@ -118,7 +118,15 @@ class MemorizationMonitor:
         self._checked = True
 
     def __call__(self, model: Any, epoch: int) -> SampleAudit | None:
-        """Audit the sample if it is due after so many epochs; None if it is not."""
+        """Audit the sample if it is due after so many epochs.
+
+        Args:
+            model: The model that is trained.
+            epoch: The number of epochs done.
+
+        Returns:
+            The audit; None if none is due.
+        """
         if not is_whole(epoch):
             raise InputError(f"The number of epochs done is a whole number; got {epoch!r}.")
         if not self._checked:

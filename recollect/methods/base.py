@@ -94,7 +94,7 @@ class Method:
         trace: Trace | None = None,
         progress: Progress | None = None,
     ) -> Recovery:
-        """Recover the images behind y; the truth is read only by methods that know it.
+        """Recover the images behind y: `method(f, y)`. Only methods that know the truth read it.
 
         Args:
             f: The autoencoder: any function from a batch to a batch of the same shape.

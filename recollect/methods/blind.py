@@ -57,7 +57,7 @@ class Blind(Method):
     `Blind()(f, y)` returns a `Recovery`.
 
     Args:
-        gamma: How freely an estimate departs from the damaged image.
+        gamma: How far an estimate may depart from the damaged image.
         steps: ADMM steps of a round.
         limit: The largest number of rounds.
         start: Makes the first mask estimate from y: `half_kept` or `all_erased` of `recollect.degradation`.

@@ -21,7 +21,7 @@ class KnownMask(Method):
     `KnownMask()(f, y, truth)` returns a `Recovery`.
 
     Args:
-        gamma: How freely an estimate departs from the damaged image.
+        gamma: How far an estimate may depart from the damaged image.
         steps: ADMM steps.
         paste: Whether kept values of y are put into the result: right when there is no noise.
 

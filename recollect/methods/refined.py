@@ -1,4 +1,4 @@
-"""Beyond the paper: the strongest attack that does not know the mask, at a bounded cost."""
+"""Beyond the paper: usually the strongest attack that does not know the mask, at a bounded cost."""
 
 from __future__ import annotations
 
@@ -93,6 +93,26 @@ class Refined(Method):
     by what an attacker sees: how far the model moves them, and how many pixels of y they explain how well. A fixed
     point counts as precise as it explains y: where a model drifts, it has fixed points that are no training image.
     Where a model nearly copies y, an answer is judged by where iteration would take it. The truth is never read.
+
+    `Refined()(f, y)` returns a `Recovery`.
+
+    Args:
+        gamma: How far an estimate may depart from the damaged image.
+        steps: ADMM steps of a round of its blind part.
+        limit: The largest number of rounds of its blind part.
+        start: Makes the first mask estimate of its blind part from y, as for `Blind`.
+        restarts: Make the first masks of searches that begin without an estimate.
+        restart_steps: The largest number of ADMM steps of a search.
+        polish_steps: The largest number of steps that improve the best answer.
+        paste: Whether kept values of y are put into the result: right when there is no noise.
+
+    Examples:
+        >>> import recollect
+        >>> images = recollect.load("photos?count=2&size=8")
+        >>> seen = recollect.observe(images, recollect.mask("half", images.shape))
+        >>> recovery = recollect.Refined(limit=2)(lambda x: x.clamp(0, 1), seen.y)
+        >>> recovery.estimate.shape
+        torch.Size([2, 3, 8, 8])
     """
 
     gamma: float = 0.5
@@ -105,7 +125,7 @@ class Refined(Method):
     paste: bool = True  # right when there is no noise
 
     name: ClassVar[str] = "refined"
-    summary: ClassVar[str] = "the strongest attack: tries blind, iterate and searches, and improves the best answer"
+    summary: ClassVar[str] = "usually the strongest attack: tries blind, iterate and searches, improves the best answer"
     label: ClassVar[str] = "refined (mask unknown)"
     in_rounds: ClassVar[bool] = True
     by_default: ClassVar[bool] = True

@@ -20,7 +20,7 @@ class ZeroRule(KnownMask):
     `ZeroRule()(f, y)` returns a `Recovery`.
 
     Args:
-        gamma: How freely an estimate departs from the damaged image.
+        gamma: How far an estimate may depart from the damaged image.
         steps: ADMM steps.
         paste: Whether kept values of y are put into the result.
 

@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 import recollect
+from recollect.auditing import Audit
+from recollect.callbacks import MemorizationMonitor
+from recollect.methods import Method
 
 ROOT = Path(__file__).parents[2]
 LISTED = re.findall(r"^::: ([\w.]+)", (ROOT / "docs" / "reference" / "api.md").read_text(), re.M)
 PAGES = ("README.md", "docs/guide/*.md", "docs/concepts/*.md", "docs/contributing/*.md", "docs/notebooks/*.py")
-# The engine is for authors of methods; Refined is described in docs/concepts/methods.md.
-WITHOUT_SECTIONS = {"Refined", "Active", "Runtime", "without_acceleration"}
+WITHOUT_SECTIONS = {"Active", "Runtime", "without_acceleration"}  # the engine is for authors of methods
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -59,6 +61,13 @@ def test_a_public_name_says_what_it_takes_and_returns(name: str) -> None:
     if "Args" in own:
         described = re.findall(r"^    (\w+): ", inspect.getdoc(value).split("Args:")[1].split("\n\n")[0], re.M)  # type: ignore[union-attr]
         assert described == parameters(value)
+
+
+@pytest.mark.parametrize("function", [Method.__call__, MemorizationMonitor.__call__, Audit.rate, Audit.excess])
+def test_a_member_that_is_listed_by_hand_describes_its_parameters(function: Callable[..., Any]) -> None:
+    assert {"Args", "Returns"} <= sections(function)
+    described = re.findall(r"^    (\w+): ", (inspect.getdoc(function) or "").split("Args:")[1].split("\n\n")[0], re.M)
+    assert described == parameters(function)
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)

@@ -70,6 +70,8 @@ def test_every_public_name_is_in_the_reference_with_its_docstring(site: Path) ->
     for name in set(recollect.__all__) - {"__version__"}:
         assert re.search(rf'id="recollect\.[\w.]*\b{name}"', page), name
     assert "Degrade each image; each has its own draw of noise" in page
+    for member in ("methods.base.Method.__call__", "auditing.result.Audit.rate", "auditing.result.Audit.excess"):
+        assert f'id="recollect.{member}"' in page
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
