@@ -45,7 +45,7 @@ class Scale:
     widths: tuple[int, ...] = ()  # of FC-10, beside the usual one
     sampled: Mapping[str, int] = field(default_factory=dict)  # larger samples of sets that are attacked in part
     shown: Mapping[str, ImageSet] = field(default_factory=dict)  # free images for figures of images; else the usual
-    seconds_with: Mapping[str, float] = field(default_factory=dict)  # to perfect fit with the other optimizer
+    seconds_with: Mapping[str, float] = field(default_factory=dict)  # to perfect fit with the other optimizer or recipe
     changed_width: Mapping[str, int] = field(default_factory=dict)  # of networks that nothing was tuned on
     # After so many steps a training ends, on a slow machine as on a fast one; by kind or kind and optimizer.
     steps: Mapping[str, int] = field(default_factory=dict)
@@ -70,10 +70,12 @@ class Scale:
         limits = self.patience * seconds, steps
         return Fit(kind, activation, optimizer, self.many_width[kind], self.many[kind], MODERATE, seconds, *limits)
 
-    def plain(self, kind: str, activation: str) -> Fit:
-        """Describe a training with the plain recipe, for as long as the usual training may take."""
-        limit = self.patience * self.seconds[kind]
-        return replace(self.perfect(kind, activation, "adam"), plain=True, limit_seconds=limit)
+    def plain(self, kind: str, activation: str, rate: float | None = None) -> Fit:
+        """Describe a training with the plain recipe, at PyTorch's rate or at a rate that its name then says."""
+        seconds = self.seconds_with.get(f"{kind}-plain", self.seconds[kind])
+        changes = () if rate is None else (("rate", rate),)
+        usual = self.perfect(kind, activation, "adam")
+        return replace(usual, plain=True, changes=changes, goal_seconds=seconds, limit_seconds=self.patience * seconds)
 
     def pictured(self, kind: str, activation: str, optimizer: str, milestones: tuple[float, ...] = PERFECT) -> Fit:
         """Describe a training on images that may be published, for a figure of images."""
@@ -180,7 +182,7 @@ FULL = Scale(
     widths=(512, 2048),
     sampled={"fc20": 2500, "unet": 1000},
     shown={"fc10": _photos(600, 64), "fc20": _photos(1000, 64), "unet": _photos(50, 32, BUNDLED.name)},
-    seconds_with={"unet-adam": 400},
+    seconds_with={"unet-adam": 400, "fc10-plain": 200},  # a plain loop had reached 1.5e-7 after 105 s
     changed_width={"fc10": 768, "unet": 48},
 )
 

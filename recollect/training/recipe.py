@@ -64,7 +64,8 @@ class Recipe:
         anneal_steps: Steps along which the rate is annealed; None: constant, and cut on plateaus.
         anneal_shape: `cosine` or `linear`.
         anneal_power: Power of the cosine or line; above 1 more steps run at low rates.
-        tf32_until: On a GPU, the forward pass runs in TF32 above this loss.
+        tf32_until: On a GPU, the forward pass runs in TF32 above this loss, and the backward pass always; None: no
+            pass does.
         interventions: Whether the trainer reacts to collapses, spikes and plateaus of the loss.
         solve_below: Below this loss a linear last layer is solved by least squares; None: never.
         input_noise: Standard deviation of noise on the images that the network is given.
@@ -90,7 +91,7 @@ class Recipe:
     anneal_steps: int | None = None  # None: the rate is constant, and cut on plateaus
     anneal_shape: Shape = "cosine"  # or "linear"
     anneal_power: float = 1.0  # of the cosine or line; above 1 more steps run at low rates
-    tf32_until: float = 3e-5  # on a GPU, above this loss the forward pass runs in TF32; the backward pass always does
+    tf32_until: float | None = 3e-5  # on a GPU: above this loss the forward pass is in TF32; None: nothing ever is
     interventions: bool = True  # on a loss curve that goes wrong: cut the rate, go back, or start from other weights
     solve_below: float | None = None  # below this loss a linear last layer is solved by least squares; None: never
     input_noise: float = 0.0  # standard deviation of noise on the images that the network is given
@@ -124,14 +125,15 @@ class Recipe:
 
     @classmethod
     def plain(cls, images: int = 1, seed: int = 42) -> Recipe:
-        """Return Adam as PyTorch has it, with a constant rate and nothing else.
+        """Return Adam as PyTorch has it, with a constant rate, in float32 and with nothing else.
 
         A comparison with it shows what `for_network` adds. Large sets are split into batches in both.
         """
         batch = CONVOLUTIONAL.batch if images > CONVOLUTIONAL.whole_set else None
         return cls(
-            "adam", rate=1e-3, betas=(0.9, 0.999), average_steps=None, batch=batch, interventions=False, seed=seed
-        )
+            "adam", rate=1e-3, betas=(0.9, 0.999), average_steps=None, batch=batch, tf32_until=None,
+            interventions=False, seed=seed,
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         self._check_optimizer()

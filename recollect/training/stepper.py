@@ -39,7 +39,7 @@ class Stepper:
         self.weights: list[Tensor] = [w for w in network.parameters() if w.requires_grad]
         self.frozen = {name: w for name, w in network.named_parameters() if not w.requires_grad}
         _check_trainable(network, self.weights)
-        self.forward_precision: ForwardPrecision = "tf32" if images.is_cuda else "ieee"
+        self.forward_precision: ForwardPrecision = self._backward_precision
         self.optimizer: Adam | Muon
         self.drawn = StepImages(images, recipe)
         self._dropout = Dropout(network, recipe.seed, images.device)
@@ -116,10 +116,11 @@ class Stepper:
 
     def precision(self) -> dict[str, str]:
         """Name the precision of each part of a step."""
-        on_gpu = self.images.is_cuda
-        names = {"forward": PRECISION_NAMES[self.forward_precision], "backward": "TF32" if on_gpu else "float32"}
+        names = {
+            "forward": PRECISION_NAMES[self.forward_precision], "backward": PRECISION_NAMES[self._backward_precision],
+        }  # fmt: skip
         if self.recipe.optimizer == "muon":
-            names["orthogonal"] = "bfloat16" if on_gpu else "float32"
+            names["orthogonal"] = "bfloat16" if self.images.is_cuda else "float32"
         return names
 
     @property
@@ -142,7 +143,7 @@ class Stepper:
     @property
     def _backward_precision(self) -> Precision:
         """Gradients tolerate TF32; the lowest loss depends on the forward pass."""
-        return "tf32" if self.images.is_cuda else "ieee"
+        return "tf32" if self.images.is_cuda and self.recipe.tf32_until is not None else "ieee"
 
     def _step(self) -> None:
         """Take a step; the caller has set the precision of the backward pass."""

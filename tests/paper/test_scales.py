@@ -5,7 +5,7 @@ import pytest
 
 from recollect import InputError
 from recollect.paper.cells import Cell
-from recollect.paper.experiments import EXPERIMENTS
+from recollect.paper.experiments import EXPERIMENTS, plain_recipe
 from recollect.paper.scales import FULL, SMALL, scale_named
 
 
@@ -61,6 +61,22 @@ def test_unets_have_longer_with_adam_unless_their_recipe_is_plain() -> None:
     assert FULL.perfect("unet", "lrelu", "muon").limit_seconds == 240
     assert FULL.perfect("unet", "lrelu", "adam").limit_seconds == 400
     assert FULL.plain("unet", "lrelu").limit_seconds == 240
+
+
+def test_the_goal_of_a_plain_training_is_its_limit() -> None:
+    for kind, seconds in (("fc10", 200), ("unet", 240)):
+        plain = FULL.plain(kind, "lrelu")
+        assert (plain.goal_seconds, plain.limit_seconds) == (seconds, seconds)
+
+
+def test_fc10_has_the_plain_recipe_at_two_rates() -> None:
+    fits = [fit for fit in plain_recipe.fits(FULL) if (fit.kind, fit.activation) == ("fc10", "lrelu")]
+    assert [fit.name for fit in fits] == [
+        "fc10-lrelu-adam-tiny600-plain", "fc10-lrelu-adam-tiny600-plain-rate-0.0001",
+    ]  # fmt: skip
+    recipes = [fit.recipe(SMALL.plain("fc10", "lrelu").network((3, 12, 12)), 600) for fit in fits]
+    assert [recipe.rate for recipe in recipes] == [1e-3, 1e-4]
+    assert recipes[1] == replace(recipes[0], rate=1e-4)
 
 
 def test_figures_of_images_show_photographs_that_may_be_published() -> None:

@@ -115,6 +115,11 @@ def test_it_reaches_the_loss_and_records_the_switch_from_tf32(tmp_path: Path) ->
     assert loss_of(again.network, small_images()) <= 1.01e-6
 
 
+def test_the_plain_recipe_takes_every_step_in_float32() -> None:
+    done = train_to_loss(small_network(), small_images(), 1e-9, recipe=Recipe.plain(), device="cuda", max_steps=100)
+    assert [(s["forward"], s["backward"]) for s in done.precision] == [("float32", "float32")]
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_a_channels_last_network_is_resumed(optimizer: str, tmp_path: Path) -> None:
     """Files know no memory format: moments and average must come back in that of the weights."""

@@ -77,7 +77,7 @@ def test_recipes_that_cannot_be(wrong: dict[str, Any], words: str) -> None:
 
 
 def test_the_plain_recipe_is_what_pytorch_has() -> None:
-    """But for batches of large sets: Adam's own rate and betas, no average, no decay, no schedule, no interventions."""
+    """But for batches of large sets: Adam's rate and betas, no average, decay, schedule, interventions or TF32."""
     recipe = Recipe.plain(50, seed=3)
     adam = inspect.signature(torch.optim.Adam).parameters
     assert (recipe.optimizer, recipe.rate, recipe.betas) == ("adam", adam["lr"].default, adam["betas"].default)
@@ -87,7 +87,7 @@ def test_the_plain_recipe_is_what_pytorch_has() -> None:
         None,
         False,
     )
-    assert (recipe.batch, recipe.solve_below, recipe.seed) == (None, None, 3)
+    assert (recipe.batch, recipe.solve_below, recipe.tf32_until, recipe.seed) == (None, None, None, 3)
     assert Recipe.plain(1000).batch == 128
 
 

@@ -1,5 +1,6 @@
 import math
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -14,6 +15,13 @@ from tests.training.small import loss_of, small_images, small_network, vector
 
 def stepper(recipe: Recipe | None = None, count: int = 20) -> Stepper:
     return Stepper(small_network(), small_images(count).pixels, recipe or Recipe())
+
+
+def test_without_a_loss_for_tf32_no_pass_on_a_gpu_is_in_it() -> None:
+    for recipe, name in ((Recipe(), "TF32"), (Recipe(tf32_until=None), "float32"), (Recipe.plain(), "float32")):
+        made = stepper(recipe)
+        made.images = cast("Tensor", SimpleNamespace(is_cuda=True))
+        assert made.precision()["backward"] == name
 
 
 def test_a_window_is_adam_step_by_step() -> None:
