@@ -148,12 +148,18 @@ class TrainingLoop:
                 self._claim_milestone(loss)
 
     def _claim_milestone(self, loss: float, solved: str | None = None) -> None:
-        """Write a checkpoint of the network as it is, then log it: what is reported is on disk."""
+        """Write a checkpoint of the network as it is, then log it: what is reported is on disk.
+
+        One window can pass two losses. Their checkpoints then hold the same weights, and the log says so.
+        """
         state, wanted = self.state, self.to_reach.pop(0)
+        same = [format_loss(m.wanted) for m in state.milestones if (m.steps, m.loss) == (state.steps, loss)]
         path = self.folder.save_milestone(state, loss, wanted, solved)
         state.milestones.append(Milestone(wanted, loss, state.steps, state.seconds, path))
         state.ahead = [milestone for milestone in state.ahead if milestone.wanted != wanted]
         details = f": {solved}" if solved else ""
+        if same:
+            details = f", with the same weights as {same[-1]}: one window passed both"
         state.note(f"reached {format_loss(wanted)} (measured {loss:.2e}){details}")
 
     def _solve_last_layer(self, snapshot: Snapshot) -> None:
@@ -179,7 +185,8 @@ class TrainingLoop:
         verdict = state.monitor.judge(point)
         if not self.to_reach:
             return
-        if state.stepper.forward_precision == "tf32" and point.loss < state.recipe.tf32_until:
+        until = state.recipe.tf32_until
+        if state.stepper.forward_precision == "tf32" and until is not None and point.loss < until:
             state.stepper.forward_precision = "split"
             state.note_precision(point.loss)
             state.note(f"forward pass in float32 from here, at {point.loss:.1e}; the backward pass stays in TF32")

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from recollect import FullyConnected
-from recollect.checkpoints import load_checkpoint_about
+from recollect.checkpoints import load_checkpoint, load_checkpoint_about
 from recollect.training import BEST, Progress, Recipe, Training
 from recollect.training.loop import WINDOW, TrainingLoop
 from recollect.training.monitor import Limits
+from recollect.training.outcome import format_loss
 from recollect.training.rate_schedule import Annealing, time_left
 from recollect.training.run_folder import RunFolder
 from recollect.training.state import RunState
@@ -38,6 +39,23 @@ def test_the_switch_from_tf32_is_noted_with_its_step(tmp_path: Path) -> None:
     assert steps[0]["step"] == 0 < steps[1]["step"] < done.milestones[0].steps
     assert 1e-4 < steps[1]["loss"] < 1e-2
     assert messages(done, "forward pass in float32 from here")
+
+
+def test_losses_that_one_window_passes_share_their_weights_and_the_log_says_so(tmp_path: Path) -> None:
+    close = [1e-3, 9.99e-4]
+    done = train(tmp_path, recipe=Recipe(rate=4e-3), until=close[1], milestones=close[:1])
+    first, second = done.milestones
+    assert [first.wanted, second.wanted] == close
+    assert (first.steps, first.loss) == (second.steps, second.loss)
+    assert first.path is not None
+    assert second.path is not None
+    assert torch.equal(*(vector(load_checkpoint(path).network) for path in (first.path, second.path)))
+    (line,) = messages(done, "one window passed both")
+    assert f"reached {format_loss(close[1])} " in line
+    assert line.endswith("with the same weights as 1e-03: one window passed both")
+    apart = train(recipe=Recipe(rate=1e-3), until=1e-3, milestones=(1e-2,))
+    assert apart.milestones[0].steps < apart.milestones[1].steps
+    assert not messages(apart, "one window passed both")
 
 
 def test_the_time_left_ends_where_the_last_layer_is_solved() -> None:

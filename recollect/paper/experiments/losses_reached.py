@@ -13,6 +13,7 @@ from recollect.paper.scales import PERFECT, Scale
 from recollect.paper.store import Store, version_of
 from recollect.records import Record
 
+SAME = " (\\*: the same weights as at the loss before, for one window of steps passed both)"
 Part = tuple[str, str]  # a training, or the generic method on a set of images; and the device
 
 
@@ -31,7 +32,7 @@ def table(scale: Scale, store: Store) -> str:
     """Make the tables of every recorded training, also of those that other experiments need."""
     rows, trainings = [], store.trainings()
     for facts in trainings:
-        seconds = {m["wanted"]: f"{m['seconds']:.0f} s" for m in facts["milestones"]}
+        seconds = _seconds_to(facts["milestones"])
         goal = f"{facts['goal']['loss']:.0e} in {facts['goal']['seconds']:.0f} s"
         passed = [seconds.get(loss, "") for loss in PERFECT]
         origin = facts["provenance"]
@@ -39,8 +40,19 @@ def table(scale: Scale, store: Store) -> str:
             facts["training"], goal, *passed, f"{facts['loss']:.1e}", origin["device"], version_of(origin),
         ])  # fmt: skip
     titles = ["training", "goal", *(f"{loss:.0e}" for loss in PERFECT), "best", "trained on", "recollect"]
-    by_loss = f"Seconds to each train loss, {scale.name} scale:\n\n{markdown(titles, rows)}"
+    by_loss = f"Seconds to each train loss, {scale.name} scale{SAME}:\n\n{markdown(titles, rows)}"
     return f"{by_loss}\nSeconds of each part:\n\n{_parts_table(trainings, store.records())}"
+
+
+def _seconds_to(milestones: Iterable[Mapping[str, Any]]) -> dict[float, str]:
+    """Write the seconds to each loss; one window of steps can pass several, which then have the same weights."""
+    seconds: dict[float, str] = {}
+    before = None
+    for milestone in milestones:
+        weights = milestone["steps"], milestone["loss"]
+        seconds[milestone["wanted"]] = f"{milestone['seconds']:.0f} s{' *' if weights == before else ''}"
+        before = weights
+    return seconds
 
 
 def _parts_table(trainings: Iterable[Mapping[str, Any]], records: Iterable[Record]) -> str:
