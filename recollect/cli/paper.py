@@ -50,6 +50,11 @@ Seeds = Annotated[
 ]
 
 
+ByTraining = Annotated[
+    bool, typer.Option("--by-training", help="Measure all cells of a training before the next training begins.")
+]
+
+
 @app.command("list")
 def list_command(scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK) -> None:
     """List experiments, what is recorded, and how long the parts of a run take."""
@@ -66,7 +71,7 @@ def list_command(scale: Size = "small", data: Data = None, results: Records = RE
 def run_command(
     names: Names, scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK,
     device: Device = None, only: Only = None, max_seconds: Seconds = None, seeds: Seeds = None,
-    on: On = None, worker_cpus: WorkerCpus = None, worker_gpus: WorkerGpus = None,
+    by_training: ByTraining = False, on: On = None, worker_cpus: WorkerCpus = None, worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
     """Compute what has no record yet. If the command is stopped, the same command resumes."""
     check_experiments(names)
@@ -75,7 +80,8 @@ def run_command(
     cpus_of(on, worker_cpus, worker_gpus)
 
     from recollect.distributed.jobs import Budget
-    from recollect.paper.experiments import experiments_named
+    from recollect.paper.experiments import EXPERIMENTS, experiments_named
+    from recollect.paper.order import weights_needed
     from recollect.paper.run import run
     from recollect.paper.scales import scale_named
     from recollect.paper.workspace import open_workspace
@@ -86,7 +92,8 @@ def run_command(
     with _workers(on, device, worker_cpus, worker_gpus) as (runner, worker_device):
         complete = run(
             experiments, sizes, workspace, only=only or (), budget=budget, log=echo, runner=runner,
-            worker_device=worker_device, seeds=seeds,
+            worker_device=worker_device, seeds=seeds, by_training=by_training,
+            kept=weights_needed(EXPERIMENTS.values(), sizes),
         )  # fmt: skip
     if not complete:
         raise typer.Exit(UNFINISHED)
@@ -124,7 +131,9 @@ def all_command(
     """Compute what is missing of every experiment, then draw everything."""
     exit_code = 0
     try:
-        run_command("all", scale, data, results, work, device, None, max_seconds, seeds, on, worker_cpus, worker_gpus)
+        run_command(
+            "all", scale, data, results, work, device, None, max_seconds, seeds, False, on, worker_cpus, worker_gpus
+        )
     except typer.Exit as unfinished:  # what is recorded is drawn all the same
         exit_code = unfinished.exit_code
     figure_command("all", scale, data, results, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,43 @@ from recollect.paper.origin import origin
 from recollect.paper.store import losses_reached
 from recollect.paper.workspace import Workspace
 from recollect.training import Training, train_to_loss
+from recollect.training.saved_state import remove_state
 
 _HISTORY = 200  # points of the loss curve that are kept
 
 
-def is_trained(workspace: Workspace, fit: Fit) -> bool:
-    """Return whether the training ended and its weights still exist."""
+def is_trained(workspace: Workspace, fit: Fit, needed: Collection[float] | None = None) -> bool:
+    """Return whether the training ended, and its weights at the needed losses still exist; None: at all losses."""
     facts, saved = workspace.store.training(fit), workspace.checkpoints(fit)
     if facts is None or not facts["finished"]:
         return False
-    return losses_reached(facts) <= set(saved) and (facts["reached"] or None in saved)
+    reached = losses_reached(facts)
+    wanted = reached if needed is None else reached & {*needed}
+    return wanted <= set(saved) and (facts["reached"] or None in saved)
 
 
-def training_task(workspace: Workspace, fit: Fit, images: Shared[Images], budget: Budget) -> Task:
-    """Describe a training, or its continuation, that ends with the budget."""
+def remove_what_is_spare(workspace: Workspace, fit: Fit, needed: Collection[float] | None) -> None:
+    """Remove what fills a disk after a training: its state, and weights at losses that are not needed."""
+    if not workspace.store.has_finished(fit):
+        return
+    remove_state(workspace.work / fit.name)
+    for loss, path in workspace.checkpoints(fit).items():
+        if needed is not None and loss is not None and loss not in needed:
+            path.unlink()
+
+
+def training_task(
+    workspace: Workspace, fit: Fit, images: Shared[Images], budget: Budget, needed: Collection[float] | None = None
+) -> Task:
+    """Describe a training, or its continuation, that ends with the budget; then only needed weights are kept."""
 
     def keep(facts: dict[str, Any]) -> str:
+        line = keep_facts(facts)
+        if facts["finished"]:
+            remove_what_is_spare(workspace, fit, needed)
+        return line
+
+    def keep_facts(facts: dict[str, Any]) -> str:
         reached = ", ".join(f"{m['wanted']:.0e} in {m['seconds']:.0f} s" for m in facts["milestones"])
         line = f"{fit.name}: trained: {reached or 'no milestone'}. {facts['why']}"
         earlier = workspace.store.training(fit)

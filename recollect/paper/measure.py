@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -45,6 +45,7 @@ class MeasureCells:
     has_pictures: bool = False  # pictures of its weights are still to be computed
     masks_together: int = MASKS_TOGETHER  # the masks of a set of at most so many images are measured in one batch
     of_training: Sequence[Cell] = ()  # also what other jobs measure with the same weights
+    needed: Collection[float] | None = None  # losses whose weights are kept; None: of all milestones
 
     def __call__(self, budget: Budget) -> Iterator[Task]:
         missing = self._missing()
@@ -52,7 +53,7 @@ class MeasureCells:
         if not missing and not needs_weights:
             return
         images = {part: Shared(partial(self.workspace.images, self.fit, part)) for part in self.fit.images.parts}
-        if needs_weights and not is_trained(self.workspace, self.fit):
+        if needs_weights and not is_trained(self.workspace, self.fit, self.needed):
             yield self._training(images["train"], budget)
             missing = self._missing()
         elif needs_weights:
@@ -67,7 +68,7 @@ class MeasureCells:
 
     def _training(self, images: Shared[Images], budget: Budget) -> Task:
         """Train; cells of an earlier training with other weights are then measured again."""
-        task = training_task(self.workspace, self.fit, images, budget)
+        task = training_task(self.workspace, self.fit, images, budget, self.needed)
 
         def keep(facts: dict[str, Any]) -> str:
             line = task.keep(facts)
@@ -267,7 +268,7 @@ class ComputePictures:
         pictures = self._missing_pictures
         if pictures is None:
             return
-        if self.fit is None or is_trained(self.workspace, self.fit):
+        if self.fit is None or is_trained(self.workspace, self.fit, self.fit.milestones[-1:]):
             inputs = (self.workspace, self.scale, pictures.fit(self.scale))
             yield Task(f"{self.experiment.name}: pictures", pictures.compute, inputs, self._keep)
 
@@ -289,7 +290,8 @@ class ComputeFacts:
         compute = self.experiment.facts
         if compute is None or self.workspace.store.has_facts(self.experiment.name):
             return
-        if all(is_trained(self.workspace, fit) for fit in self.experiment.trainings(self.scale)):
+        trainings = self.experiment.trainings(self.scale)
+        if all(is_trained(self.workspace, fit, fit.milestones[-1:]) for fit in trainings):
             yield Task(f"{self.experiment.name}: facts", compute, (self.workspace, self.scale), self._keep)
 
     def _keep(self, facts: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiment import Experiment
@@ -39,6 +39,28 @@ def _divide(part: str, cells: list[Cell]) -> dict[str, list[Cell]]:
         return {part: cells}
     more = {MORE: [cell for cell in cells if not is_of_paper(cell)]}
     return {OWN: own} | more if own else more
+
+
+def one_by_one(parts: Mapping[str, Work]) -> list[Work]:
+    """List the work of all parts so that a network of the paper is done with before the next one is trained.
+
+    Its weights are then needed no more, so a machine that loses them costs one training at most.
+    """
+    own, more = parts.get(OWN, {}), parts.get(MORE, {})
+    of_paper = [{fit: cells[fit]} for fit in {**own, **more} for cells in (own, more) if fit in cells]
+    return of_paper + [work for part, work in parts.items() if part not in (OWN, MORE)]
+
+
+def weights_needed(experiments: Iterable[Experiment], scale: Scale) -> dict[Fit, set[float]]:
+    """Collect for each training the losses whose weights some cell needs, and the last one, which pictures need."""
+    needed: dict[Fit, set[float]] = {}
+    for experiment in experiments:
+        for fit in experiment.fits(scale):
+            needed.setdefault(fit, {fit.milestones[-1]})
+        for cell in experiment.cells(scale):
+            if cell.sees_network and cell.loss is not None:
+                needed[cell.fit].add(cell.loss)
+    return needed
 
 
 def is_of_paper(cell: Cell) -> bool:

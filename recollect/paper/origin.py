@@ -22,6 +22,12 @@ def origin(device: torch.device | str, **more: Any) -> dict[str, Any]:
     return provenance(device, commit=commit(), date=datetime.now(UTC).date().isoformat(), **more)
 
 
+def note_commit() -> None:
+    """Read the commit anew: the records of a run name the one it began with, whatever is committed meanwhile."""
+    commit.cache_clear()
+    commit()
+
+
 @cache
 def commit(folder: Path = PACKAGE) -> str | None:
     """Name the commit of the package; None outside of a repository. A changed package is marked with a plus."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 
@@ -14,22 +14,29 @@ from recollect.files.locks import lock_folder
 from recollect.paper.cells import SEED, Cell, Fit
 from recollect.paper.experiment import Experiment
 from recollect.paper.measure import MASKS_TOGETHER, ComputeFacts, ComputePictures, MeasureCells
-from recollect.paper.order import Work, in_parts
+from recollect.paper.order import Work, in_parts, one_by_one
+from recollect.paper.origin import note_commit
 from recollect.paper.scales import Scale
 from recollect.paper.stale import AtHand, set_aside_stale
 from recollect.paper.workspace import Workspace
+
+NOTHING_REMOVED: Mapping[Fit, Collection[float]] = {}
 
 
 def run(
     experiments: Sequence[Experiment], scale: Scale, workspace: Workspace, *, only: Sequence[str] = (),
     budget: Budget | None = None, log: Callable[[str], None] = lambda _: None, runner: Runner = in_this_process,
     worker_device: torch.device | None = None, masks_together: int = MASKS_TOGETHER, seeds: int | None = None,
+    by_training: bool = False, kept: Mapping[Fit, Collection[float]] = NOTHING_REMOVED,
 ) -> bool:  # fmt: skip
     """Compute what is missing; return whether nothing is missing afterwards.
 
     `only` holds patterns on trainings or cells. `worker_device` is where the runner's machines compute, if not where
-    this one does. `seeds` limits how many trainings of each network there are.
+    this one does. `seeds` limits how many trainings of each network there are. With `by_training`, all cells of a
+    training are measured before the next training begins. `kept` names the losses whose weights stay after a training;
+    of other trainings all milestones stay.
     """
+    note_commit()
     budget = budget or Budget()
     work = gather(experiments, scale, only, seeds)
     with lock_folder(workspace.store.folder), lock_folder(workspace.work):
@@ -40,22 +47,18 @@ def run(
         asked_for = _asked_for(work, computable, shown)
         on_workers = replace(workspace, device=worker_device or workspace.device)
         done = True
-        for part in [*in_parts(asked_for, experiments, scale).values()] or [{}]:  # facts may need no training
-            jobs = _measuring(part, asked_for, shown, on_workers, masks_together)
+        parts = in_parts(asked_for, experiments, scale)
+        ordered = one_by_one(parts) if by_training else [*parts.values()]
+        for part in ordered or [{}]:  # facts may need no training
+            jobs = [
+                MeasureCells(on_workers, fit, cells, fit in shown, masks_together, asked_for[fit], kept.get(fit))
+                for fit, cells in part.items()
+            ]  # each knows all cells of its training, whose weights it may replace
             done = runner(jobs, budget, log) and done
             done = in_this_process([*pictures, *facts], budget, log) and done  # also if a cell failed
         workspace.store.pack()
         log(f"{budget.spent:.0f} s; {progress(workspace, work)}{seconds_recorded(workspace, work)}")
         return done and not _count_missing(workspace, computable)
-
-
-def _measuring(
-    part: Work, asked_for: Work, shown: Collection[Fit], workspace: Workspace, masks_together: int
-) -> list[MeasureCells]:
-    """Make the jobs of a part; each knows all cells of its training, whose weights it may replace."""
-    return [
-        MeasureCells(workspace, fit, cells, fit in shown, masks_together, asked_for[fit]) for fit, cells in part.items()
-    ]
 
 
 def _set_aside(

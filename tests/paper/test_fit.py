@@ -3,10 +3,12 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from recollect.distributed.jobs import Budget, Shared
 from recollect.paper.cells import Cell
-from recollect.paper.fit import is_trained, train
+from recollect.paper.fit import is_trained, train, training_task
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
+from recollect.training.saved_state import FILE
 from tests.paper.making import FIT, SHORT, make_experiment, make_workspace
 
 
@@ -28,6 +30,35 @@ def test_a_training_whose_weights_are_gone_is_not_trained(tmp_path: Path) -> Non
     assert is_trained(workspace, FIT)
     next(iter(workspace.checkpoints(FIT).values())).unlink()
     assert not is_trained(workspace, FIT)
+
+
+def test_a_finished_training_leaves_no_state_but_a_paused_one_does(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    state = workspace.work / FIT.name / FILE
+    images = workspace.images(FIT, "train")
+    paused = train(FIT, images, state.parent, 0.0, workspace.device)
+    training_task(workspace, FIT, Shared(lambda: images), Budget()).keep(paused)
+    assert state.exists()
+    assert run([make_experiment(("block",))], SMALL, workspace)
+    assert not state.exists()
+    log: list[str] = []
+    assert run([make_experiment(("block", "half"))], SMALL, workspace, log=log.append)
+    assert not any("trained:" in line for line in log)
+
+
+def test_weights_at_losses_that_nothing_needs_are_removed_after_the_training(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    last = FIT.milestones[-1]
+    experiment = make_experiment(("block",))
+    only_last = replace(experiment, cells=lambda scale: [c for c in experiment.cells(scale) if c.loss == last])
+    assert run([only_last], SMALL, workspace, kept={FIT: {last}})
+    assert set(workspace.checkpoints(FIT)) == {last}
+    assert is_trained(workspace, FIT, {last})
+    assert not is_trained(workspace, FIT)
+    log: list[str] = []
+    assert run([experiment], SMALL, workspace, log=log.append, kept={FIT: set(FIT.milestones)})
+    assert sum("trained:" in line for line in log) == 1  # the weights at the first loss were gone
+    assert set(workspace.checkpoints(FIT)) == set(FIT.milestones)
 
 
 def test_a_second_training_replaces_the_first_only_if_it_reaches_more(tmp_path: Path) -> None:

@@ -1,7 +1,18 @@
 from dataclasses import replace
 
 from recollect.paper.experiments import EXPERIMENTS
-from recollect.paper.order import BEYOND, MORE, OTHER, OWN, PARTS, SEEDS, in_parts, is_of_paper
+from recollect.paper.order import (
+    BEYOND,
+    MORE,
+    OTHER,
+    OWN,
+    PARTS,
+    SEEDS,
+    in_parts,
+    is_of_paper,
+    one_by_one,
+    weights_needed,
+)
 from recollect.paper.run import gather
 from recollect.paper.scales import FULL, SMALL
 from tests.paper.making import make_experiment
@@ -54,3 +65,26 @@ def test_a_training_without_cells_has_a_place() -> None:
     )
     (part,) = in_parts(gather([experiment], SMALL), [experiment], SMALL).items()
     assert part == (OWN, {SMALL.perfect("fc10", "lrelu", "adam"): []})
+
+
+def test_one_by_one_every_training_is_done_with_before_the_next() -> None:
+    parts = in_parts(gather(EVERY, FULL), EVERY, FULL)
+    works = one_by_one(parts)
+    order = [fit for work in works for fit in work]
+    runs = [fit for i, fit in enumerate(order) if i == 0 or order[i - 1] != fit]
+    assert len(runs) == len(set(runs)) == len(set(order))
+    assert runs[: len(parts[OWN])] == list(parts[OWN])  # the paper's own networks first
+    listed = [cell for work in works for cells in work.values() for cell in cells]
+    assert sorted(map(str, listed)) == sorted(str(c) for part in parts.values() for cs in part.values() for c in cs)
+    first = [cell for work in works[:2] for cells in work.values() for cell in cells]
+    assert [is_of_paper(cell) for cell in first] == sorted((is_of_paper(cell) for cell in first), reverse=True)
+
+
+def test_weights_are_needed_where_a_cell_is_and_at_the_last_loss() -> None:
+    needed = weights_needed(EVERY, FULL)
+    fit = FULL.perfect("fc10", "lrelu", "adam")
+    assert needed[fit] == set(fit.milestones)
+    assert needed[replace(fit, seed=43)] == {1e-8}  # a further training is attacked at its last loss alone
+    for work in in_parts(gather(EVERY, FULL), EVERY, FULL).values():
+        for own, cells in work.items():
+            assert {cell.loss for cell in cells if cell.sees_network} <= needed[own]

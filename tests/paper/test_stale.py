@@ -60,7 +60,7 @@ def test_weights_of_other_training_images_are_refused(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     lines_of(workspace)
     replace_images(tmp_path, "train")
-    with pytest.raises(InputError, match="holds a training run on other images"):
+    with pytest.raises(InputError, match="is of another network, recipe or training set"):
         lines_of(workspace)
     shutil.rmtree(tmp_path / "work")
     lines_of(workspace)
