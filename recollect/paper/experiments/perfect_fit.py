@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 METHODS = ("iterate", "blind", "known")
 OURS = ("refined", "known-400")  # not in the paper
 WITH_NETWORK = (*METHODS, *OURS, "zero-rule")  # methods that see a network
-REPEATED = ("iterate", "blind", "known", "refined")  # on further trainings, at the last loss
+REPEATED = ("iterate", "blind", "known", "refined", "zero-rule")  # on further trainings, at the last loss
 NETWORKS = (("fc10", "lrelu"), ("fc10", "prelu"), ("unet", "lrelu"), ("unet", "prelu"), ("unet", "softplus"))
 # The optimizer changes what is memorized, and the paper does not name its own: networks are trained with both.
 USUAL = {"fc10": "adam", "fc20": "adam", "unet": "muon"}

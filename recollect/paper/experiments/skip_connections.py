@@ -25,9 +25,8 @@ def cells(scale: Scale) -> list[Cell]:
 
 def table(scale: Scale, store: Store) -> str:
     """Make a table for each threshold, with the U-Nets without skip connections below."""
-    methods = (*REPEATED, "zero-rule")
-    without = [cell for fit in fits(scale) for cell in last_cells(scale, replace(fit, skip=False), methods)]
-    return both_rates_by_mask(store, [*cells(scale), *without], methods)
+    without = [cell for fit in fits(scale) for cell in last_cells(scale, replace(fit, skip=False), REPEATED)]
+    return both_rates_by_mask(store, [*cells(scale), *without], REPEATED)
 
 
 EXPERIMENT = Experiment(

@@ -30,9 +30,12 @@ def summary(scale: Scale, store: Store) -> str:
 
 
 def shares(cells: Iterable[Cell], store: Store, method: str) -> list[str]:
-    """Read the approximate rates of one method in percent, by mask, at the paper's gamma, on training images."""
+    """Read the approximate rates of one method in percent, by mask; a dash for a mask without a record.
+
+    Nothing is returned if no mask has a record.
+    """
     records = [store.shown(cell) for cell in cells if cell.method == method]
-    return [percent(record.score.approximate) for record in records if record]
+    return [percent(record.score.approximate) if record else "-" for record in records] if any(records) else []
 
 
 def at_the_papers_gamma(cells: Iterable[Cell]) -> list[Cell]:
@@ -85,5 +88,7 @@ def _measured(scale: Scale, store: Store) -> str:
 
 
 def _minutes(store: Store) -> float:
-    recovery = sum(record.seconds for record in store.records() if "H200" in record.provenance["device"])
-    return (sum(training["seconds"] for training in store.trainings()) + recovery) / 60
+    """Add up the minutes of training and recovery on an H200; other devices are not comparable."""
+    parts = [(training["provenance"], training["seconds"]) for training in store.trainings()]
+    parts += [(record.provenance, record.seconds) for record in store.records()]
+    return sum(seconds for provenance, seconds in parts if "H200" in provenance["device"]) / 60

@@ -32,6 +32,25 @@ def test_both_answers_of_blind_and_known_stand_beside_each_other(tmp_path: Path)
     assert "known, not pasted" not in shown  # of these records it is not known
 
 
+def test_a_mask_without_a_record_has_a_dash(tmp_path: Path) -> None:
+    cells = at_the_papers_gamma(moderate_unet.cells(FULL))
+    own = [cell for cell in cells if cell.fit == cells[0].fit]
+    store = Store(tmp_path)
+    assert shares(own, store, "blind") == []
+    add_records(store, [cell for cell in own if cell.mask == FULL.table_masks[1]], ERRORS)
+    assert shares(own, store, "blind") == ["-", "75", "-"]
+
+
+def test_the_minutes_are_those_of_one_kind_of_device(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    cells = at_the_papers_gamma(moderate_unet.cells(FULL))
+    add_records(store, cells[:1], ERRORS)
+    for fit, device in ((cells[0].fit, "NVIDIA H200"), (replace(cells[0].fit, seed=43), "AMD EPYC")):
+        facts = {"training": fit.name, "seconds": 120.0, "finished": True, "milestones": []}
+        store.add_training(fit, {**facts, "provenance": {"device": device}})
+    assert "took 2 minutes on one H200" in summary(FULL, store)
+
+
 def test_shares_are_those_of_one_method_by_mask() -> None:
     cells = at_the_papers_gamma(moderate_unet.cells(FULL))
     assert {cell.set for cell in cells} == {"train"}
