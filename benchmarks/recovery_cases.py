@@ -61,8 +61,8 @@ CASES = {
     "kl-small": Case(
         lambda _: AutoencoderOfDiffusers(), "photos?count=12&size=32", (12, 3, 32, 32), 0.5, 0, 0, limit=1
     ),
-    "fc10": Case(lambda s: FullyConnected(s, layers=10), TINY, (600, 3, 64, 64), 0.5, 1e-8, 30),
-    "fc20": Case(lambda s: FullyConnected(s, layers=20), TINY, (600, 3, 64, 64), 0.1, 1e-8, 40),
+    "fc10": Case(lambda s: FullyConnected(s, layers=10), TINY, (600, 3, 64, 64), 0.5, 1e-8, 60),
+    "fc20": Case(lambda s: FullyConnected(s, layers=20), TINY, (600, 3, 64, 64), 0.1, 1e-8, 180),
     "unet50": Case(lambda _: UNet(activation="softplus"), SVHN, (50, 3, 32, 32), 1.0, 1e-6, 20, all_erased),
     "unet1000": Case(lambda _: UNet(activation="softplus"), CIFAR, (1000, 3, 32, 32), 1.0, 1e-4, 25, all_erased),
 }  # fmt: skip
