@@ -25,7 +25,7 @@ from recollect.duplicates import Duplicates, find_duplicates
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.methods import Method
-from recollect.models import Probe, open_model, probe_model, source_hash, stated_parts
+from recollect.models import Probe, at_most, open_model, probe_model, source_hash, stated_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def _kept_share(truth: Degradation) -> float:
 
 def open_inputs(request: AuditRequest) -> Inputs:
     """Open what a request names; a mistake is refused here, before hours of work."""
-    model = as_autoencoder(_open(request), request.noise_level)
+    model = at_most(as_autoencoder(_open(request), request.noise_level), request.chunk)
     canaries = _open_canaries(request)
     sets = load_sets(canaries.train, canaries.control) if canaries else load_sets(request.train, request.control)
     damaged_sets = damage(sets, request.named_masks, request.fills, request.seed)

@@ -66,7 +66,9 @@ def identify(f: Any, images: Images, *, deterministic: bool, source: str | None)
 
 
 def weights_hash(f: Any) -> str:
-    """Hash the model's kind, how it is adapted, and its weights."""
+    """Hash the model's kind, how it is adapted, and its weights; not how many images it may be given at once."""
+    if isinstance(f, Adapted) and f.how.plain:
+        f = f.inner
     digest = hashlib.sha256(type(f).__name__.encode())
     if isinstance(f, Adapted):
         digest.update(repr(f.how).encode())
@@ -84,7 +86,9 @@ def output_sums(f: Any, images: Images) -> tuple[tuple[float, ...], ...]:
     """Compute a few sums, with fixed random signs, over the model's output for each of the probe images."""
     probes = probe_images(images).to(device_of(f))
     with evaluation_mode(f):
-        outputs = apply_checked(f, probes).detach().double().cpu().flatten(1)
+        # A model that takes few images has passed its trial with as many as there are to train on.
+        parts = probes.split(min(len(images), len(probes)))
+        outputs = torch.cat([apply_checked(f, part) for part in parts]).detach().double().cpu().flatten(1)
     outputs = torch.nan_to_num(outputs, nan=1e6, posinf=1e7, neginf=-1e7)  # noise may be too much for a model
     signs = torch.randint(2, (outputs.shape[1], SUMS), generator=_generator(), dtype=torch.float64) * 2 - 1
     sums = outputs @ signs / math.sqrt(outputs.shape[1])

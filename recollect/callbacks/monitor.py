@@ -23,7 +23,7 @@ from recollect.distributed.jobs import Log
 from recollect.errors import InputError, is_number, is_whole
 from recollect.images import Images
 from recollect.methods import KnownMask
-from recollect.models import probe_model
+from recollect.models import at_most, probe_model
 from recollect.recovery import Stop
 from recollect.scoring import Rate, Score, excess
 
@@ -82,6 +82,7 @@ class MemorizationMonitor:
         gamma: As for `recollect.audit`. Defaults to the paper's for its own networks, else 0.5.
         threshold: As for `recollect.audit`.
         begins_at: Memorization has begun when this share of the training images is recovered beyond unseen images.
+        chunk: As for `recollect.audit`.
         tell: Called with one sentence when memorization begins.
 
     Examples:
@@ -97,14 +98,14 @@ class MemorizationMonitor:
     def __init__(
         self, train: Any, control: Any = None, *, every: int = 10, images: int = 32, masks: Any = "block,scatter",
         gamma: float | None = None, threshold: float | str = APPROXIMATELY.name, begins_at: float = 0.1,
-        tell: Log = tell_on_stderr,
+        chunk: int | None = None, tell: Log = tell_on_stderr,
     ) -> None:  # fmt: skip
-        _check_numbers(every, images, begins_at)
+        _check_numbers(every, images, begins_at, chunk)
         self.every, self.begins_at, self.threshold = every, begins_at, read_threshold(threshold)
         self.history: list[SampleAudit] = []
         self._method = None if gamma is None else KnownMask(gamma)
         self._samples = _damaged_samples(train, control, images, masks)
-        self._tell, self._checked, self._broken = tell, False, False
+        self._chunk, self._tell, self._checked, self._broken = chunk, tell, False, False
 
     @property
     def onset(self) -> int | None:
@@ -114,7 +115,7 @@ class MemorizationMonitor:
     def check(self, model: Any) -> None:
         """Refuse in one sentence a model that cannot be audited; the first call does so too."""
         with _random_state_kept(model):
-            probe_model(model, self._samples[0].images, count=len(self._samples[0].images))
+            probe_model(at_most(model, self._chunk), self._samples[0].images, count=len(self._samples[0].images))
         self._checked = True
 
     def __call__(self, model: Any, epoch: int) -> SampleAudit | None:
@@ -157,7 +158,7 @@ class MemorizationMonitor:
         for damaged in self._samples:
             if damaged.set == set_name:
                 seen = observe(damaged.images, damaged.truth)
-                recovery = recover(method, model, seen)
+                recovery = recover(method, model, seen, chunk=self._chunk)
                 scores.append(Score.of(recovery.estimate, damaged.images.pixels))
                 diverged.append(bool((recovery.stop == Stop.DIVERGED).all()))
         return Score.best_of(scores).rate(self.threshold.mse), all(diverged)
@@ -188,10 +189,12 @@ def _damaged_samples(train: Any, control: Any, count: int, masks: Any) -> list[D
     return leave_out(damaged, "control", [pair.first for pair in copies.across])
 
 
-def _check_numbers(every: int, images: int, begins_at: float) -> None:
+def _check_numbers(every: int, images: int, begins_at: float, chunk: int | None) -> None:
     if not is_whole(every, 1):
         raise InputError(f"every is a number of epochs, 1 or more; got {every!r}.")
     if not is_whole(images, FEWEST):
         raise InputError(f"images is a number of images, {FEWEST} or more; got {images!r}.")
     if not is_number(begins_at) or not 0 < begins_at < 1:
         raise InputError(f"begins_at is a share of the training images, between 0 and 1; got {begins_at!r}.")
+    if chunk is not None and not is_whole(chunk, 1):
+        raise InputError(f"chunk is a number of images, 1 or more; got {chunk!r}.")

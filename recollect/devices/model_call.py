@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -41,8 +43,8 @@ Check = Callable[[Tensor, Tensor], None]  # of an output and the images that it 
 class ModelCall:
     """Calls a model, and remembers for later calls what it needs: smaller batches, or autograd."""
 
-    def __init__(self) -> None:
-        self.most: int | None = None  # images at once; None as long as memory sufficed
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most  # images at once; None as long as memory sufficed
         self.with_autograd = False  # its forward pass takes derivatives, which `no_grad` would refuse
 
     def __call__(self, f: Callable[[Tensor], Tensor], x: Tensor, check: Check = check_output) -> Tensor:
@@ -84,6 +86,17 @@ class ModelCall:
             self.with_autograd = True
             return True
         return False
+
+
+_calls: WeakKeyDictionary[Any, ModelCall] = WeakKeyDictionary()
+
+
+def call_of(f: Any) -> ModelCall:
+    """Return a call that knows what earlier calls of a model learnt, so that each thing is found out and said once."""
+    try:
+        return _calls.setdefault(f, ModelCall())
+    except TypeError:  # not hashable, or without weak references
+        return ModelCall()
 
 
 def _with_autograd(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

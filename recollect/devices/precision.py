@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from recollect.devices.model_call import ModelCall
+from recollect.devices.model_call import call_of
 from recollect.devices.module_mode import eval_mode
 from recollect.errors import InputError
 
@@ -151,4 +151,4 @@ def choose_device(device: torch.device | str | None) -> torch.device:
 
 def apply_checked(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return f(x); raise an error that names what it returned if those are no images like x."""
-    return ModelCall()(f, x)
+    return call_of(f)(f, x)

@@ -9,9 +9,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from recollect.devices.model_call import ModelCall
+from recollect.devices.precision import module_of
 from recollect.errors import InputError, is_whole
 from recollect.models.batch_sizes import BatchSizes
-from recollect.models.outputs import ends_in_sigmoid, pick_output
+from recollect.models.outputs import ends_in_sigmoid, leave_unchecked, pick_output
 from recollect.models.value_range import Numbers, Scaling, read_range, read_scaling
 from recollect.models.wording import option, size
 
@@ -86,12 +88,16 @@ class Adapted(nn.Module):
     """A model behind an adaptation; gradients pass through where the model has them."""
 
     def __init__(
-        self, inner: Callable[[Tensor], Any], how: Adaptation, device: torch.device | str | None = None
-    ) -> None:
+        self, inner: Callable[[Tensor], Any], how: Adaptation, device: torch.device | str | None = None,
+        most: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.inner = inner  # registered as a submodule where it is one
+        if not isinstance(inner, nn.Module):
+            self.owner = module_of(inner)  # of a method such as vae.reconstruct: its mode, weights and device count
         self.how = how
         self.device = device  # of a function that runs on a device of its own; a module's weights say theirs
+        self.most = most  # images that the user allows at once: no part of what the model is
 
     @classmethod
     def of(cls, model: Callable[[Tensor], Any]) -> Adapted:
@@ -100,9 +106,22 @@ class Adapted(nn.Module):
 
     def but(self, **changes: Any) -> Adapted:
         """Return the same model behind an adaptation that differs in some points."""
-        return Adapted(self.inner, replace(self.how, **changes), self.device)
+        return self.under(replace(self.how, **changes))
+
+    def under(self, how: Adaptation) -> Adapted:
+        """Return the same model behind another adaptation."""
+        return Adapted(self.inner, how, self.device, self.most)
+
+    def limited(self, most: int) -> Adapted:
+        """Return the same model, which is never given more images at once."""
+        return Adapted(self.inner, self.how, self.device, most)
 
     def forward(self, images: Tensor) -> Tensor:
+        if self.most is None:
+            return self._in_batches(images)
+        return ModelCall(self.most)(self._in_batches, images, leave_unchecked)
+
+    def _in_batches(self, images: Tensor) -> Tensor:
         return self.how.batch.apply(self._reconstruct, images)
 
     def _reconstruct(self, images: Tensor) -> Tensor:
@@ -118,10 +137,8 @@ class Adapted(nn.Module):
         out = self._run(values)
         if self.how.flat:
             out = _unflattened(out, shape)
-        elif out.shape != shape and out.shape[1:].numel() == shape[1:].numel():
-            raise InputError(
-                f"The model returned {size(out.shape)} for images of {size(shape)}; {other_form(out.shape, shape)}."
-            )
+        else:
+            _check_form(out.shape, shape)
         if last and out.ndim >= FEWEST_WITH_CHANNELS:  # the probe names another number of dimensions
             out = out.movedim(-1, 1).contiguous()
         return self._as_given(self.how.back.to_pixels(out), images)
@@ -146,6 +163,14 @@ class Adapted(nn.Module):
         return str(self.how)
 
 
+def _check_form(returned: torch.Size, given: torch.Size) -> None:
+    """Refuse as many values in another form; the probe names other wrong shapes."""
+    if returned[:1] == given[:1] and returned != given and returned.numel() == given.numel():
+        raise InputError(
+            f"The model returned {size(returned)} for images of {size(given)}; {other_form(returned, given)}."
+        )
+
+
 def _with_channels(images: Tensor, channels: int | None) -> Tensor:
     if channels is None or (images.ndim == 4 and images.shape[1] == channels):
         return images
@@ -157,7 +182,7 @@ def _with_channels(images: Tensor, channels: int | None) -> Tensor:
 
 
 def _unflattened(out: Tensor, shape: torch.Size) -> Tensor:
-    if len(out) != shape[0] or out.numel() != shape.numel():
+    if out.shape[:1] != shape[:1] or out.numel() != shape.numel():
         raise InputError(
             f"The model returned {size(out.shape)} for {shape[0]} flat images of {shape[1:].numel()} values; "
             "it must return as many values as it is given."

@@ -86,10 +86,20 @@ def open_model(
     return model if adaptation.plain and not _may_be_doubted(model, adaptation) else Adapted(model, adaptation)
 
 
+def at_most(model: Any, count: int | None) -> Any:
+    """Return a model that is never given more images at once; recollect's own take any number of them."""
+    if count is None or not callable(model) or _is_own(model):
+        return model
+    return Adapted.of(model).limited(count)
+
+
 def _may_be_doubted(model: nn.Module, adaptation: Adaptation) -> bool:
     """Return whether the check of the range has to know what was stated; recollect's own models take [0, 1]."""
-    own = isinstance(model, Denoiser | DenoiserAt) or getattr(model, "takes_pixels", False)
-    return bool(adaptation.stated) and not own
+    return bool(adaptation.stated) and not _is_own(model)
+
+
+def _is_own(model: Any) -> bool:
+    return isinstance(model, Denoiser | DenoiserAt) or getattr(model, "takes_pixels", False)
 
 
 def with_own_range(options: Mapping[str, Any], model: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from recollect.counting import counted
-from recollect.devices.model_call import ModelCall
+from recollect.devices.model_call import call_of
 from recollect.errors import InputError
 from recollect.models.wording import option, size
 
@@ -19,11 +19,12 @@ SIGMOID = "sigmoid"  # as the last step of `output`: the model returns logits
 
 def call_model(model: Callable[[Tensor], Any], images: Tensor) -> Tensor:
     """Call a model on a copy of images, and return the image of what it returns."""
-    return ModelCall()(lambda part: pick_output(model(part), None, part), images.clone(), _take_as_it_is)
+    inner = getattr(model, "inner", model)  # behind every adaptation that is tried it needs the same
+    return call_of(inner)(lambda part: pick_output(model(part), None, part), images.clone(), leave_unchecked)
 
 
-def _take_as_it_is(_out: Tensor, _x: Tensor) -> None:
-    """Leave it to the caller to compare an output with the images."""
+def leave_unchecked(_out: Tensor, _x: Tensor) -> None:
+    """Take any output: the caller compares it with the images."""
 
 
 def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tensor:

@@ -12,13 +12,16 @@ from torch import Tensor
 from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.errors import InputError, first_line, is_out_of_memory
 from recollect.images import KINDS, Images
-from recollect.models.adapt import Adapted, Part, other_form
+from recollect.models.adapt import Adaptation, Adapted, Part, other_form
 from recollect.models.batch_check import batch_influence
 from recollect.models.outputs import call_model
 from recollect.models.range_check import check_range, reconstruction_error
 from recollect.models.wording import option, size
 
 COUNT = 16  # images tried; enough to tell ranges apart
+SMALLER = (16, 8, 4, 2, 1)  # numbers of images that are tried where so many are too many
+FORM = ("channels", "layout", "flat")  # options on the form of images, which a user may state wrongly
+PLAIN = Adaptation()
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT, stat
         mse = reconstruction_error(out, pixels)
         range_doubt = check_range(model, pixels, mse, stated)
         deterministic = bool(torch.equal(out, _run(model, pixels)))
-        influence = batch_influence(partial(_run_batch, model, len(pixels)), pixels) if deterministic else None
+        run_any_number = partial(_run_batch, model, _usual_batch(model, pixels))
+        influence = batch_influence(run_any_number, pixels) if deterministic else None
     return Probe(mse, deterministic, len(pixels), influence, range_doubt)
 
 
@@ -93,6 +97,12 @@ def _not_of_images_alone(error: Exception) -> str:
     return ""
 
 
+def _usual_batch(model: Any, pixels: Tensor) -> int:
+    """Return how many of these images the model is given at once."""
+    most = model.most if isinstance(model, Adapted) else None
+    return min(len(pixels), most or len(pixels))
+
+
 def _run_batch(model: Any, usual: int, pixels: Tensor) -> Tensor:
     """Run another number of images than usual: recovery does, as images finish at different times."""
     try:
@@ -106,12 +116,17 @@ def _run_batch(model: Any, usual: int, pixels: Tensor) -> Tensor:
 
 def _what_works(model: Any, pixels: Tensor) -> str:
     """Say the first change of one option under which the model runs."""
-    if len(pixels) > 1 and _runs(model, pixels[:1]):
+    usual = _usual_batch(model, pixels)
+    sizes = [count for count in SMALLER if count < usual and _runs(model, pixels[:count])]
+    if sizes == [1]:
         return f"it takes one image at a time: set {option('batch', 1)}."
-    for changes in _changes_to_try(pixels):
+    if 1 in sizes:
+        return f"it takes {max(sizes)} images at once: set {option('chunk', max(sizes))}."
+    if sizes:
+        return f"it takes {max(sizes)} images at once and not one: set {option('batch', max(sizes))}."
+    for changes in _changes_to_try(model, pixels):
         if _runs(model, pixels[:1], **changes):
-            options = " and ".join(option(name, value) for name, value in changes.items())
-            return f"set {options}, with which it runs."
+            return f"{_advice(model, changes)}, with which it runs."
     if pixels.ndim != 4:
         return f"check the shape of the {KINDS[pixels.ndim - 1]}, and the batch option (a fixed number of them)."
     return (
@@ -120,12 +135,32 @@ def _what_works(model: Any, pixels: Tensor) -> str:
     )
 
 
-def _changes_to_try(pixels: Tensor) -> list[dict[str, Any]]:
-    last = {"layout": "nhwc"}
-    if pixels.ndim != 4:
-        return [last, {"flat": True}] if pixels.ndim == 3 else [{"flat": True}]
-    channels = {"channels": 4 - pixels.shape[1]}
-    return [channels, last, {**channels, **last}, {"flat": True}]
+def _changes_to_try(model: Any, pixels: Tensor) -> list[dict[str, Any]]:
+    """List other options: without one of those that were stated, without all of them, and with others."""
+    without = {name: getattr(PLAIN, name) for name in _stated_form(model)}
+    changes = [*({name: value} for name, value in without.items()), without]
+    last: dict[str, Any] = {"layout": "nhwc"}
+    if pixels.ndim == 4:
+        channels = {"channels": 4 - pixels.shape[1]}
+        changes += [channels, last, {**channels, **last}]
+    if pixels.ndim == 3:
+        changes.append(last)
+    return [*changes, {"flat": True}]
+
+
+def _stated_form(model: Any) -> dict[str, Any]:
+    """List the options on the form of images that differ from what holds if they are left out."""
+    how = Adapted.of(model).how
+    return {name: getattr(how, name) for name in FORM if getattr(how, name) != getattr(PLAIN, name)}
+
+
+def _advice(model: Any, changes: dict[str, Any]) -> str:
+    """Say which options to set, or to leave out."""
+    stated = _stated_form(model)
+    left_out = [option(name, stated[name]) for name, value in changes.items() if value == getattr(PLAIN, name)]
+    if left_out:
+        return f"leave {' and '.join(left_out)} out"
+    return f"set {' and '.join(option(name, value) for name, value in changes.items())}"
 
 
 def _runs(model: Any, pixels: Tensor, **changes: Any) -> bool:
@@ -138,6 +173,11 @@ def _runs(model: Any, pixels: Tensor, **changes: Any) -> bool:
 def _check_form(out: Tensor, pixels: Tensor) -> Tensor:
     """Refuse an output that has not the shape, dtype and device of the images."""
     kind = KINDS[pixels.ndim - 1]
+    if not out.ndim:
+        raise InputError(
+            "The model returned a single number, as a loss is; give a function of images that returns the "
+            f"{kind}, or pick them with the output option."
+        )
     if out.shape != pixels.shape:
         check = "size of the images (a source takes ?size=N)" if kind == "images" else f"shape of the {kind}"
         hint = (

@@ -94,7 +94,7 @@ def _best_adaptation(model: Adapted, pixels: Tensor, mse: float) -> tuple[float,
     """Find the adaptation with the smallest error, and of nearly equal ones that with the fewest changes."""
     tried = [(mse, model.how)]
     for other in _alternatives(model.how, model.how.channels or pixels.shape[1]):
-        error = _error_under(Adapted(model.inner, other, model.device), pixels)
+        error = _error_under(model.under(other), pixels)
         if error is not None:
             tried.append((error, other))
     smallest = min(error for error, _ in tried)

@@ -107,7 +107,7 @@ def test_a_model_that_does_not_take_the_whole_sample_is_refused_before_training(
             raise RuntimeError("too many images")
         return x
 
-    with pytest.raises(InputError, match=r"too many images\).*--batch"):
+    with pytest.raises(InputError, match=r"too many images\).*--chunk 16"):
         MemorizationMonitor(pictures(20, 1), pictures(20, 2)).check(f)
 
 
@@ -149,6 +149,7 @@ def test_the_weights_are_the_same_to_the_bit_with_a_monitor_and_without(make: Ca
         ({"every": 0}, "every is a number of epochs, 1 or more; got 0"),
         ({"images": 3}, "images is a number of images, 8 or more; got 3"),
         ({"begins_at": 10}, "begins_at is a share of the training images, between 0 and 1; got 10"),
+        ({"chunk": 0}, "chunk is a number of images, 1 or more; got 0"),
         ({"gamma": 0}, "gamma"),
         ({"masks": "nothere"}, "nothere"),
         ({"threshold": "near"}, "near"),
@@ -168,6 +169,27 @@ def test_a_model_that_cannot_be_audited_is_refused_after_the_first_epoch() -> No
     watch = MemorizationMonitor(STORED, UNSEEN, every=100)
     with pytest.raises(InputError, match="The model returned"):
         watch(lambda x: x[:, :1], 1)
+
+
+def test_a_model_that_returns_its_loss_is_told_to_return_the_image() -> None:
+    with pytest.raises(InputError, match="returned a single number, as a loss is; give a function of images"):
+        MemorizationMonitor(STORED, UNSEEN).check(lambda x: mse_loss(x * 0.9, x))
+
+
+def test_a_model_of_few_images_at_once() -> None:
+    given: list[int] = []
+
+    def model(x: Tensor) -> Tensor:
+        given.append(len(x))
+        if len(x) > 5:
+            raise ValueError("at most 5 images")
+        return x * 0 + 0.5
+
+    with pytest.raises(InputError, match="chunk=4"):
+        MemorizationMonitor(STORED, UNSEEN)(model, 10)
+    given.clear()
+    assert MemorizationMonitor(STORED, UNSEEN, chunk=4)(model, 10) is not None
+    assert max(given) == 4
 
 
 def test_a_model_that_breaks_in_training_is_told_once() -> None:

@@ -47,6 +47,17 @@ def test_a_batch_for_which_memory_does_not_suffice_is_halved(
     assert given == [2, 2, 1]
 
 
+def test_what_a_model_needs_is_found_out_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    given: list[int] = []
+    model = at_most(5, given)
+    for _ in range(2):
+        assert torch.equal(apply_checked(model, X), 2 * X)
+    assert given == [10, 5, 5, 5, 5]
+    assert len(caplog.messages) == 1
+    assert probe_model(at_most(5, []), X / 20, stated=("input", "output")).images == 10
+    assert len(caplog.messages) == 2
+
+
 def test_what_cannot_be_halved_is_raised() -> None:
     with pytest.raises(MemoryError):
         ModelCall()(at_most(0, []), X[:1])

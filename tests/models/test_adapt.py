@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Blind, InputError
-from recollect.models import open_model
+from recollect.models import open_model, probe_model
 from tests.models.making import images, tiny
 
 
@@ -151,3 +151,17 @@ def test_a_model_that_works_on_normalized_images_is_captured(caplog: pytest.LogC
     model = open_model(tiny().cuda(), mean=(0.1, 0.2, 0.3), std=(0.5, 0.5, 0.25))
     Blind(limit=2)(model, images().cuda())
     assert "without a CUDA graph" not in caplog.text
+
+
+def test_the_module_behind_a_method_is_in_eval_mode() -> None:
+    class Part(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop, self.weight = nn.Dropout(0.5), nn.Parameter(torch.ones(1))
+
+        def reconstruct(self, x: Tensor) -> Tensor:
+            return self.drop(self.weight * x)
+
+    model = open_model(Part().train().reconstruct, input_range="-1,1")
+    assert probe_model(model, images()).mse == pytest.approx(0, abs=1e-12)
+    assert len(list(model.parameters())) == 1

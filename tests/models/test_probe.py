@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect import Images, InputError
-from recollect.models import open_model, probe_model
+from recollect.models import at_most, open_model, probe_model
 from tests.models.making import images, tiny
 
 
@@ -32,6 +32,11 @@ def test_chance_is_reported_and_no_error() -> None:
     [
         (lambda x: x[:, :, :4], r"returned 5x3x4x8 for images of 5x3x8x8; .*size=N"),
         (lambda x: x.flatten(1), "--flat"),
+        (lambda x: (x * 0.9 - x).square().mean(), "returned a single number, as a loss is; give a function of images"),
+        (open_model(lambda x: x.mean(), flat=True), "returned scalar for 5 flat images"),
+        (open_model(tiny(), flat=True), r"leave flat=True \(--flat\) out, with which it runs"),
+        (open_model(tiny(), layout="nhwc"), r"leave layout='nhwc' \(--layout nhwc\) out, with which it runs"),
+        (open_model(tiny(), layout="nhwc", flat=True), r"leave layout=.* and flat=True \(--flat\) out, with which"),
         (lambda x: x.double(), "returned torch.float64 .*model.float"),
         (lambda x: (255 * x).byte(), "returned torch.uint8 .*give a function of images that converts"),
         (lambda x: x.to_sparse(), "returned a tensor of layout torch.sparse_coo .*give a function of images"),
@@ -65,6 +70,37 @@ def test_a_model_of_one_image_at_a_time() -> None:
     with pytest.raises(InputError, match="--batch 1"):
         probe_model(single, images())
     assert probe_model(open_model(single, batch=1), images()).mse == 0
+
+
+def takes(most: int, given: list[int]) -> Any:
+    def model(x: Tensor) -> Tensor:
+        given.append(len(x))
+        if len(x) > most:
+            raise ValueError(f"at most {most} images")
+        return 0.98 * x
+
+    return model
+
+
+@pytest.mark.parametrize(("most", "advice"), [(14, "--chunk 8"), (5, "--chunk 4"), (1, "--batch 1")])
+def test_a_model_of_few_images_at_a_time(most: int, advice: str) -> None:
+    given: list[int] = []
+    model = takes(most, given)
+    with pytest.raises(InputError, match=rf"at most {most} images.*{advice}"):
+        probe_model(model, images(16))
+    given.clear()
+    assert probe_model(at_most(model, most), images(16)).deterministic
+    assert max(given) == most
+
+
+def test_a_limit_that_is_too_high_is_told_with_one_that_fits() -> None:
+    with pytest.raises(InputError, match=r"it takes 2 images at once: set chunk=2 \(--chunk 2\)"):
+        probe_model(at_most(takes(3, []), 5), images(16))
+
+
+def test_a_model_of_a_fixed_number_of_images() -> None:
+    with pytest.raises(InputError, match=r"it takes 4 images at once and not one: set batch=4 \(--batch 4\)"):
+        probe_model(lambda x: x.view(4, 3, 8, 8), images(16))
 
 
 def test_colour_images_for_a_grey_model() -> None:
