@@ -11,6 +11,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def with_article(name: str) -> str:
+    """Write a or an before a name, such as that of a class: an Iterator, a UNet."""
+    return f"{'an' if name[:1] in 'AEIOaeio' else 'a'} {name}"
+
+
 def counted_kinds(counts: Mapping[str, int], noun: str) -> str:
     """Write the numbers of things of several kinds: 1 training and 20 unseen images."""
     *before, last = counts

@@ -1,4 +1,4 @@
-from recollect.counting import counted, counted_kinds, of_kind
+from recollect.counting import counted, counted_kinds, of_kind, with_article
 
 
 def test_one_thing_has_no_plural() -> None:
@@ -17,3 +17,8 @@ def test_a_sentence_about_images_is_written_for_rows_and_signals() -> None:
     expected = "Original rows and one damaged row of other rows; no value, nor values of an_image.png."
     assert of_kind(sentence, "rows") == expected
     assert of_kind("Images", "signals") == "Signals"
+
+
+def test_a_name_has_the_article_that_it_is_spoken_with() -> None:
+    names = ["AutoencoderKL", "Iterator", "int", "UNet2DModel", "Generator"]
+    assert [with_article(name).split()[0] for name in names] == ["an", "an", "an", "a", "a"]

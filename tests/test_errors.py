@@ -78,7 +78,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "Images to score": (lambda: Score.of(SET, SET), "between tensors, .* got Images"),  # type: ignore[arg-type]
     "nothing to score": (lambda: Score.of(X[:0], X[:0]).accurate.value, "at least one image, and there is none"),
     "a model by name": (lambda: fixed_point_error("f", X), "a str is not one"),  # type: ignore[arg-type]
-    "weights for a model": (lambda: audit(F.state_dict()), "got a OrderedDict"),
+    "weights for a model": (lambda: audit(F.state_dict()), "got an OrderedDict"),
     "an iterator for images": (lambda: audit(train=iter(X)), "Cannot make images of"),
     # values
     "0 to 255": (lambda: audit(train=X * 255), "divide by 255"),

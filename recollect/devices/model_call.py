@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from recollect.counting import counted
+from recollect.counting import counted, with_article
 from recollect.errors import RAISED_BY_MODEL, InputError, exit_called, is_out_of_memory
 
 NO_GRAPH = "does not require grad and does not have a grad_fn"  # torch's words for a derivative without autograd
@@ -24,7 +24,8 @@ def check_output(out: Tensor, x: Tensor) -> None:
     """Raise an error that names the output for x if these are no images like x."""
     if not isinstance(out, Tensor):
         raise InputError(
-            f"The autoencoder returned a {type(out).__name__}, not a tensor; wrap it so that it returns the image."
+            f"The autoencoder returned {with_article(type(out).__name__)}, not a tensor; wrap it so that it returns the "
+            "image."
         )
     if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
         raise InputError(

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from recollect.counting import with_article
 from recollect.devices.model_call import call_of
 from recollect.devices.module_mode import eval_mode
 from recollect.errors import InputError
@@ -114,7 +115,9 @@ def evaluation_mode(f: Any) -> Iterator[None]:
 def check_dtype(f: Any, x: Tensor) -> None:
     """Refuse anything but a function whose weights have the dtype of the images."""
     if not callable(f):
-        raise InputError(f"An autoencoder is a function from images to images; a {type(f).__name__} is not one.")
+        raise InputError(
+            f"An autoencoder is a function from images to images; {with_article(type(f).__name__)} is not one."
+        )
     network = module_of(f)
     if network is None:
         return

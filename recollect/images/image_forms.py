@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, default_collate
 
+from recollect.counting import with_article
 from recollect.errors import InputError, first_line, is_out_of_memory
 from recollect.images.arrangement import arrange, kind_of
 from recollect.images.image_files import read_files
@@ -132,7 +133,7 @@ def _of_batch(batch: Any, number: int) -> list[Any]:
         return list(batch)
     images = _picked(batch, number)
     if not isinstance(images, (np.ndarray, Tensor)) or images.ndim < 2:
-        raise InputError(f"Batch {number} holds no images, but a {type(images).__name__}.")
+        raise InputError(f"Batch {number} holds no images, but {with_article(type(images).__name__)}.")
     return list(images)
 
 
@@ -215,7 +216,7 @@ def _picked(item: Any, position: int) -> Any:
     """Take the image out of an item: of (image, label) the first, of a dict the one that holds an image."""
     if isinstance(item, (tuple, list)) and len(item) > 1 and np.isscalar(item[0]) and _is_image(item[1]):
         kind = type(item[0]).__name__
-        raise InputError(f"Item {position} begins with a {kind}; give the image first, then its label.")
+        raise InputError(f"Item {position} begins with {with_article(kind)}; give the image first, then its label.")
     if isinstance(item, (tuple, list)) and len(item) > 0 and not np.isscalar(item[0]):
         return _picked(item[0], position)
     return _of_dict(item, position) if isinstance(item, Mapping) else item
@@ -243,7 +244,9 @@ def _single(item: Any, position: int) -> np.ndarray | Tensor:
         values = _read_picture(item, position)
         return values[None] if values.ndim == 2 else values.transpose(2, 0, 1)
     if not isinstance(item, (np.ndarray, Tensor)):
-        raise InputError(f"Item {position} is a {type(item).__name__}; expected a PIL image, an array or a tensor.")
+        raise InputError(
+            f"Item {position} is {with_article(type(item).__name__)}; expected a PIL image, an array or a tensor."
+        )
     if item.ndim not in (1, 2, 3):
         raise InputError(f"Image {position} has shape {tuple(item.shape)}; expected C x H x W.")
     return item

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from recollect.counting import with_article
 from recollect.devices.precision import check_device
 from recollect.diffusion import Denoiser, DenoiserAt, is_pipeline, open_denoiser
 from recollect.errors import InputError
@@ -119,10 +120,10 @@ def _open(
         if not model_format.takes_label:
             _check_no_label(str(what), label)
         return model_format.open(reference)
-    _check_no_weights(f"a {type(what).__name__}", weights, key)
+    _check_no_weights(f"{with_article(type(what).__name__)}", weights, key)
     if is_pipeline(what):
         return open_denoiser(what, label=label, device=device)
-    _check_no_label(f"a {type(what).__name__}", label)
+    _check_no_label(f"{with_article(type(what).__name__)}", label)
     return _check_object(what, device)
 
 
@@ -143,7 +144,7 @@ def _check_object(model: Any, device: torch.device | str | None) -> Any:
     if not callable(model):
         raise InputError(
             f"A model is an nn.Module, a function from images to images, a file ({known_suffixes()}) or "
-            f"package.module:factory; got a {type(model).__name__}."
+            f"package.module:factory; got {with_article(type(model).__name__)}."
         )
     if isinstance(model, nn.Module) and device is not None:
         return model.to(device)

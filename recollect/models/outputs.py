@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from recollect.counting import counted
+from recollect.counting import counted, with_article
 from recollect.devices.model_call import call_of
 from recollect.errors import InputError
 from recollect.models.wording import option, size
@@ -77,14 +77,14 @@ def _contents(returned: Any, given: Tensor, inside: str = "") -> str:
     unlikeliness = {name: _unlikeliness(part, given) for name, part in parts}
     if min(unlikeliness.values(), default=NO_IMAGE) == NO_IMAGE:
         return (
-            f"a {type(returned).__name__}, in which no tensor was found that could hold the images; "
+            f"{with_article(type(returned).__name__)}, in which no tensor was found that could hold the images; "
             "wrap the model in a function that returns the image."
         )
     listed = ", ".join(f"{name}: {_brief(part)}" for name, part in parts[:MOST_LISTED])
     likeliest = min(unlikeliness, key=unlikeliness.__getitem__)
     choice = option("output", f"{inside}.{likeliest}") if inside else option("output", _as_written(likeliest))
     hint = "which has the shape of the images" if unlikeliness[likeliest] == 0 else "for example"
-    whole = f"a {type(returned).__name__} of {counted(len(parts), 'part')} ({listed})"
+    whole = f"{with_article(type(returned).__name__)} of {counted(len(parts), 'part')} ({listed})"
     return f"{whole}; say which is the image with {choice}, {hint}."
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from recollect.counting import with_article
 from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.errors import InputError, first_line, is_out_of_memory
 from recollect.images import KINDS, Images
@@ -59,7 +60,9 @@ def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT, stat
         images = Images(images[:count])
     pixels = images[:count].pixels.clone()
     if not callable(model):
-        raise InputError(f"A model is an nn.Module or a function from images to images; got a {type(model).__name__}.")
+        raise InputError(
+            f"A model is an nn.Module or a function from images to images; got {with_article(type(model).__name__)}."
+        )
     with torch.no_grad(), evaluation_mode(model):
         pixels = pixels.to(_device_of(model))
         _check_dtype(model, pixels)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recollect.counting import with_article
 from recollect.errors import InputError
 from recollect.user_code import advice_for_script
 
@@ -59,7 +60,7 @@ class Address:
 def parse(text: str, sources: Mapping[str, Source]) -> Address:
     """Parse a source address; refuse an unknown or incomplete one with a list of what exists."""
     if not isinstance(text, str):
-        raise InputError(f"Expected a source address such as 'photos', got a {type(text).__name__}.")
+        raise InputError(f"Expected a source address such as 'photos', got {with_article(type(text).__name__)}.")
     parameters = _PARAMETERS.search(text)
     location = text[: parameters.start()] if parameters else text
     name, path = _source_and_path(location, sources)

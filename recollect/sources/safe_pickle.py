@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from recollect.counting import with_article
 from recollect.errors import InputError
 from recollect.files.pickles import check_work
 
@@ -105,6 +106,6 @@ def _array(state: Any) -> np.ndarray:
     shape, kind, columns_first, raw = state
     code = kind.code
     if code not in (b"u1", "u1") or not isinstance(raw, (bytes, bytearray)):
-        named = repr(code[:20]) if isinstance(code, (str, bytes)) else f"a {type(code).__name__}"
+        named = repr(code[:20]) if isinstance(code, (str, bytes)) else with_article(type(code).__name__)
         raise _Refused(f"it holds an array of kind {named}, and only bytes ('u1') are expected")
     return np.frombuffer(raw, np.uint8).reshape(shape, order="F" if columns_first else "C")

@@ -222,11 +222,11 @@ def test_a_dataset_with_random_transforms_is_told(recwarn: pytest.WarningsRecord
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([(3, torch.rand(3, 8, 8))] * 2, "Item 0 begins with a int; give the image first"),
+        ([(3, torch.rand(3, 8, 8))] * 2, "Item 0 begins with an int; give the image first"),
         (np.ma.masked_greater(np.random.default_rng(0).random((4, 3, 8, 8)), 0.5), "A masked array has values"),
         (torch.rand(4, 3, 8, 8).to("meta"), r"got a tensor without values \(device meta\)"),
         (pd.DataFrame({"a": [0.1, None], "b": [0.1, 0.3]}), "Values of rows must be finite; .* the first in row 1"),
-        (DataLoader(Items([1, 2]), collate_fn=lambda items: items[0]), "Batch 0 holds no images, but a int"),
+        (DataLoader(Items([1, 2]), collate_fn=lambda items: items[0]), "Batch 0 holds no images, but an int"),
     ],
     ids=["label first", "masked", "meta", "missing", "no batch"],
 )

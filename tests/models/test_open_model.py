@@ -16,7 +16,7 @@ def test_a_module_passes_through_and_a_function_is_wrapped() -> None:
     assert open_model(model) is model
     assert open_model(model, device="cpu") is model
     assert torch.equal(open_model(lambda x: x / 2, device="cpu")(images()), images() / 2)
-    with pytest.raises(InputError, match=r"got a int"):
+    with pytest.raises(InputError, match=r"got an int"):
         open_model(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"weights go with package\.module:factory"):
         open_model(model, weights="w.safetensors")

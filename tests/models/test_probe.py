@@ -49,7 +49,7 @@ def test_chance_is_reported_and_no_error() -> None:
         (nn.Conv2d(5, 5, 1), "cannot take images of 3x8x8 .*expected input"),
         (nn.Linear(3, 3), "cannot take images"),
         (tiny().half(), "weights are torch.float16.*model.float"),
-        (7, "got a int"),
+        (7, "got an int"),
     ],
 )
 def test_what_does_not_fit_is_said(model: Any, message: str) -> None:

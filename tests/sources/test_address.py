@@ -92,7 +92,7 @@ def test_mistakes_are_refused_with_what_exists(spec: str, expected: str) -> None
 
 
 def test_something_other_than_text_is_refused() -> None:
-    with pytest.raises(InputError, match="got a int"):
+    with pytest.raises(InputError, match="got an int"):
         parse(3, SOURCES)  # type: ignore[arg-type]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from recollect.counting import with_article
 from recollect.devices.precision import choose_device
 from recollect.diffusion.library import load_network
 from recollect.errors import InputError
@@ -49,7 +50,8 @@ def open_folder(model: ModelReference) -> FolderAutoencoder:
     folder, kind = model.path, str(model.config.get("_class_name"))
     if kind not in RECONSTRUCTIONS:
         raise InputError(
-            f"{folder} holds a {kind}; autoencoders of diffusers that open are {', '.join(RECONSTRUCTIONS)}."
+            f"{folder} holds {with_article(kind)}; autoencoders of diffusers that open are "
+            f"{', '.join(RECONSTRUCTIONS)}."
         )
     network = load_network(folder, kind).requires_grad_(False).eval().to(choose_device(model.device))
     return FolderAutoencoder(network, kind)

@@ -124,6 +124,8 @@ FORMATS: Registry[ModelFormat] = Registry("model format", "recollect.models.form
 
 def find_format(model: ModelReference) -> ModelFormat:
     """Return the format that recognises a model by its content, else by its suffix."""
+    if model.path.is_file() and not model.path.stat().st_size:
+        raise InputError(f"{model.path} is an empty file; copy or save the model again.")
     for model_format in FORMATS.values():
         if model_format.recognises(model):
             return model_format

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from recollect.counting import with_article
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError
 from recollect.models.formats.base import ModelFormat, ModelReference
@@ -30,7 +31,9 @@ def open_factory(model: ModelReference) -> Callable[..., Any]:
     built = build(model.text)
     if not isinstance(built, nn.Module):
         if model.weights is not None:
-            raise InputError(f"{model.text} built a {type(built).__name__}, which takes no weights; leave them out.")
+            raise InputError(
+                f"{model.text} built {with_article(type(built).__name__)}, which takes no weights; leave them out."
+            )
         return built
     if model.weights is None and model.weights_key is not None:
         unused = option("weights_key", model.weights_key)
@@ -46,10 +49,14 @@ def build(what: str) -> Callable[..., Any]:
     if isinstance(factory, nn.Module):
         return factory
     if not callable(factory):
-        raise InputError(f"{what} is a {type(factory).__name__}; expected a function or a class that builds the model.")
+        raise InputError(
+            f"{what} is {with_article(type(factory).__name__)}; expected a function or a class that builds the model."
+        )
     model = call(factory, what, returns="the model")
     if not callable(model):
-        raise InputError(f"{what} returned a {type(model).__name__}; expected an nn.Module or another callable.")
+        raise InputError(
+            f"{what} returned {with_article(type(model).__name__)}; expected an nn.Module or another callable."
+        )
     return model
 
 

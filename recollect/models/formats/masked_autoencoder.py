@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from recollect.counting import with_article
 from recollect.devices.precision import choose_device
 from recollect.errors import InputError, first_line, is_number, is_whole
 from recollect.model_folders import check_network_folder, check_size, files_of, load_safetensors, read_config
@@ -66,8 +67,8 @@ def _check_kind(folder: Path, config: Mapping[str, Any]) -> None:
     kinds = config.get("architectures") or [config.get("model_type")]
     if KIND not in kinds:
         raise InputError(
-            f"{folder} holds a {kinds[0]} of transformers; of these {KIND} opens, which has the decoder of a masked "
-            "autoencoder."
+            f"{folder} holds {with_article(str(kinds[0]))} of transformers; of these {KIND} opens, which has the "
+            "decoder of a masked autoencoder."
         )
     if config.get("norm_pix_loss"):
         raise InputError(

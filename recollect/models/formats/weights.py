@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
+from recollect.counting import with_article
 from recollect.errors import InputError, first_line
 from recollect.files.archives import check_torch_archive
 from recollect.models.formats.base import ModelFormat, ModelReference, find_format
@@ -138,7 +139,7 @@ def _is_state_dict(part: Any) -> bool:
 
 def _keys(saved: Any) -> str:
     if not isinstance(saved, Mapping):
-        return f"a {type(saved).__name__}"
+        return f"{with_article(type(saved).__name__)}"
     return ", ".join(map(str, list(saved)[:12])) or "nothing"
 
 

@@ -91,7 +91,7 @@ def changed(folder: Path, **settings: Any) -> Path:
 def test_what_does_not_open_is_said(tmp_path: Path) -> None:
     saved("AutoencoderKL", tmp_path)
     for settings, message in (
-        ({"_class_name": "AutoencoderOobleck"}, "holds a AutoencoderOobleck; autoencoders of diffusers that open are"),
+        ({"_class_name": "AutoencoderOobleck"}, "holds an AutoencoderOobleck; autoencoders of diffusers that open are"),
         ({"block_out_channels": [100_000]}, "far more weights than its files hold"),
         ({"block_out_channels": [8, 8]}, "cannot be opened|weights are missing"),
         ({"act_fn": "nothing"}, "cannot be opened"),

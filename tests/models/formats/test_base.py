@@ -17,6 +17,13 @@ def test_a_broken_file_is_an_error_in_words(tmp_path: Path, name: str) -> None:
             open_model(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["m.pt", "m.onnx", "m.txt"])
+def test_an_empty_file_is_called_so(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(InputError, match=f"{name} is an empty file"):
+        open_model(tmp_path / name)
+
+
 @pytest.mark.parametrize("name", ["m.pt2", "m.pt"])
 def test_a_truncated_program_is_an_error_in_words(tmp_path: Path, name: str) -> None:
     path = export(tiny(), tmp_path / name) if name == "m.pt2" else script(tiny(), tmp_path / name)
@@ -28,7 +35,7 @@ def test_a_truncated_program_is_an_error_in_words(tmp_path: Path, name: str) -> 
 def test_every_format_says_what_it_is() -> None:
     asked_in_turn = [
         "diffusion", "autoencoder-folder", "masked-autoencoder", "checkpoint", "factory",
-        "exported-program", "torchscript", "onnx", "weights", "pickle",
+        "exported-program", "torchscript", "onnx", "weights", "tensorflow", "pickle",
     ]  # fmt: skip
     assert [name for name in FORMATS if name in asked_in_turn] == asked_in_turn
     assert all(model_format.summary and model_format.example for model_format in FORMATS.values())

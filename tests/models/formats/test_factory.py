@@ -22,10 +22,10 @@ def test_a_factory_alone(code: Path) -> None:
     [
         ("own_code:absent", "has no absent; it has"),
         ("no_code_here:tiny", "There is no module no_code_here"),
-        ("own_code:number", "is a int"),
+        ("own_code:number", "is an int"),
         ("own_code:needy", "called without arguments and raised TypeError"),
         ("own_code:broken", "raised KeyError: 'no such setting'"),
-        ("own_code:nothing", "returned a int"),
+        ("own_code:nothing", "returned an int"),
     ],
 )
 def test_a_factory_that_builds_nothing_is_refused(code: Path, what: str, message: str) -> None:

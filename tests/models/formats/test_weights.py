@@ -33,7 +33,7 @@ def test_weights_that_do_not_fit(code: Path) -> None:
     with pytest.raises(InputError, match=r"it has ema, model"):
         open_model("own_code:Tiny", weights="two.pt", weights_key="net")
     torch.save(3, "three.pt")
-    with pytest.raises(InputError, match=r"no state dict .* a int"):
+    with pytest.raises(InputError, match=r"no state dict .* an int"):
         open_model("own_code:Tiny", weights="three.pt")
 
 
