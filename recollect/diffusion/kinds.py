@@ -148,8 +148,9 @@ def _variance_preserving(scheduler: Config, network: Config) -> Preconditioning:
 def _alphas_cumprod(scheduler: Config) -> tuple[float, ...]:
     """Read the noise schedule by the class that it names, whose defaults may be its own."""
     settings = {name: scheduler[name] for name in NOISE_SETTINGS if name in scheduler}
+    library = diffusers()  # that it is missing is no fault of the schedule
     try:
-        kind = getattr(diffusers(), str(scheduler.get("_class_name")))
+        kind = getattr(library, str(scheduler.get("_class_name")))
         with quiet("diffusers"):
             alphas_cumprod = kind.from_config(settings).alphas_cumprod.double().tolist()
     except Exception as error:  # settings of any kind are refused in as many ways
