@@ -24,8 +24,8 @@ def check_output(out: Tensor, x: Tensor) -> None:
     """Raise an error that names the output for x if these are no images like x."""
     if not isinstance(out, Tensor):
         raise InputError(
-            f"The autoencoder returned {with_article(type(out).__name__)}, not a tensor; wrap it so that it returns the "
-            "image."
+            f"The autoencoder returned {with_article(type(out).__name__)}, not a tensor; wrap it so that it returns "
+            "the image."
         )
     if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
         raise InputError(

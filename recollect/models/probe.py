@@ -70,8 +70,10 @@ def probe_model(model: Any, images: Images | Tensor, *, count: int = COUNT, stat
         out = _run(model, pixels)
         _check_finite(_check_form(out, pixels))
         mse = reconstruction_error(out, pixels)
-        range_doubt = check_range(model, pixels, mse, stated)
-        deterministic = bool(torch.equal(out, _run(model, pixels)))
+        again = _run(model, pixels)
+        deterministic = bool(torch.equal(out, again))
+        apart = 0.0 if deterministic else reconstruction_error(out, again)
+        range_doubt = check_range(model, pixels, mse, stated, apart)
         run_any_number = partial(_run_batch, model, _usual_batch(model, pixels))
         influence = batch_influence(run_any_number, pixels) if deterministic else None
     return Probe(mse, deterministic, len(pixels), influence, range_doubt)

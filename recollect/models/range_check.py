@@ -33,21 +33,24 @@ def reconstruction_error(out: Tensor, pixels: Tensor) -> float:
     return float((out.double() - pixels.double()).square().mean())
 
 
-def check_range(model: Any, pixels: Tensor, mse: float, stated: tuple[Part, ...] = ()) -> str:
+def check_range(model: Any, pixels: Tensor, mse: float, stated: tuple[Part, ...] = (), apart: float = 0.0) -> str:
     """Raise an error if the assumed range, layout or output is hopeless and another fits far better.
 
     What the user stated holds: the doubt is returned as a sentence. The model x + g(x) with a bounded g, for example,
-    reproduces anything in grey levels from 0 to 255, and nothing is wrong with its own range.
+    reproduces anything in grey levels from 0 to 255, and nothing is wrong with its own range. Of a model that draws
+    random numbers two answers are `apart` (MSE), and half of that is in its error, whatever its range.
     """
-    if not _is_in_doubt(model, mse):
+    by_range = mse - apart / 2
+    if not _is_in_doubt(model, by_range):
         return ""
     adapted = Adapted.of(model)
     best, other = _best_adaptation(adapted, pixels, mse)
-    if not (best <= _good_enough(pixels, mse) and best * BETTER < mse):
+    if not (best <= _good_enough(pixels, mse) and best * BETTER < by_range):
         return ""
     changes = _changes(adapted.how, other)
+    chance = f"two of the model's answers for the same images differ by an MSE of {apart:.2g}; " if apart else ""
     doubt = (
-        f"as given, the model reproduces these images with an error (MSE) of {mse:.2g}, and with "
+        f"{chance}as given, the model reproduces these images with an error (MSE) of {mse:.2g}, and with "
         f"{' and '.join(change.other for change in changes)} it is {best:.2g}"
     )
     wrong = " and the ".join(change.what for change in changes)
@@ -105,11 +108,12 @@ def _best_adaptation(model: Adapted, pixels: Tensor, mse: float) -> tuple[float,
 def _good_enough(pixels: Tensor, mse: float) -> float:
     """Return the error that calls for another adaptation.
 
-    A model that does worse than one grey for all pixels is not understood: an error far below that of the grey is then
-    enough, as a variational autoencoder has it.
+    A model that does worse than one grey for all pixels is not understood. An error far below that of the grey is then
+    enough, as a variational autoencoder has it, and it is needed: in dark images that are nearly constant, black is
+    near every pixel, and in grey levels from 0 to 255 every small output is black.
     """
     grey = float(pixels.double().var())
-    return max(HOPELESS, grey * FAR_BELOW_GREY) if mse > grey else HOPELESS
+    return grey * FAR_BELOW_GREY if mse > grey else HOPELESS
 
 
 def _is_in_doubt(model: Any, mse: float) -> bool:

@@ -66,7 +66,8 @@ def test_a_keras_model_that_returns_logits(tmp_path: Path) -> None:
         str(tmp_path / "audit"),
     )  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert "Attacks recover 6 of 6 training images from this model (95% interval 61-100%). Of 5" in " ".join(result.stdout.split())
+    headline = "Attacks recover 6 of 6 training images from this model (95% interval 61-100%). Of 5"
+    assert headline in " ".join(result.stdout.split())
 
 
 def test_a_keras_network_of_convolutions(tmp_path: Path) -> None:

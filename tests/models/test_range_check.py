@@ -90,6 +90,32 @@ def test_no_range_is_advised_that_would_not_help() -> None:
     assert probe_model(noise, images()).mse > 1
 
 
+@pytest.mark.parametrize("model", [lambda x: 0 * x + 0.5, lambda x: x.mean((2, 3), keepdim=True).sigmoid() + 0 * x])
+@pytest.mark.parametrize("input_range", [None, "0,1"])
+def test_a_range_under_which_dark_images_are_black_is_not_advised(model: Any, input_range: str | None) -> None:
+    dark = 0.02 + images(16) / 100
+    found = probe_model(open_model(model, input_range=input_range), dark)
+    assert (found.mse > 0.1, found.range_doubt) == (True, "")
+
+
+@pytest.mark.parametrize("input_range", [None, "0,1"])
+def test_noise_that_a_model_adds_is_not_blamed_on_its_range(input_range: str | None) -> None:
+    def model(x: Tensor) -> Tensor:
+        return x + 0.1 * torch.randn_like(x)
+
+    found = probe_model(open_model(model, input_range=input_range), images(16))
+    assert not found.deterministic
+    assert (found.mse > 5e-3, found.range_doubt) == (True, "")
+
+
+def test_of_a_random_model_in_a_wrong_range_the_randomness_is_told_first() -> None:
+    model = fitted(-1, 1)
+    with pytest.raises(
+        InputError, match=r"wrong: two of the model's answers .* differ .*; as given.*--input-range -1,1"
+    ):
+        probe_model(lambda x: model(x).where(x.amin() < 0, 1 - x) + 1e-3 * torch.randn_like(x), images())
+
+
 def test_normalised_input_is_recognised() -> None:
     def model(x: Tensor) -> Tensor:
         """Knows ImageNet's normalisation, and gives pixels back."""
