@@ -17,15 +17,15 @@ Exit codes:
 
 - 0 done
 
-- 1 not finished: a loss was not reached, cells were not computed, memory was too small, or the model failed
+- 1 not finished: time limit, loss not reached, cells not computed, too little memory, or an error of the model
 
-- 2 invalid usage, explained in one sentence
+- 2 invalid usage, explained in one sentence on stderr
 
-- 3 failed: the rate is above --fail-above, or a saved audit was changed
+- 3 failed: above --fail-above, or recollect verify found a difference
 
-- 4 inconclusive: the audit can neither pass nor fail --fail-above
+- 4 inconclusive: neither passed nor failed
 
-- 130 interrupted with Ctrl-C, 143 with SIGTERM; run the same command again to resume
+- 130, 143 interrupted with Ctrl-C, or with SIGTERM; the same command resumes
 """
 
 

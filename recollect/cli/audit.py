@@ -32,11 +32,11 @@ WHERE = ("out", "max_seconds", "device", "chunk", "on", "worker_cpus", "worker_g
 EPILOG = """\
 Example: recollect audit model.pt2 --train folder:photos/train --control folder:photos/other --out audit/
 
-Exit codes: 0 done, and passed where --fail-above is given; 1 not finished within --max-seconds; 2 invalid usage; 3
-failed: more than --fail-above is recovered; 4 inconclusive: the audit cannot decide, for example with too few images;
-130 or 143 interrupted. After exit codes 1, 130 and 143 the same command resumes the audit.
+Exit codes: 0 done, and passed where --fail-above is given; 1 not finished: time limit, too little memory, or an error
+of the model; 2 invalid usage; 3 failed: above --fail-above; 4 inconclusive: neither passed nor failed, for example with
+too few images; 130, 143 interrupted. After 1, 130 and 143 the same command resumes the audit.
 """
-_VERDICT, _PICTURES = "When the audit fails, for CI", "Whether training data is stored"
+_VERDICT, _PICTURES = "When the audit fails, for CI", "Pictures in the output"
 _ATTACK, _FIT = "How the model is attacked", "What the model takes and returns, if not images in [0, 1]"
 
 
@@ -72,7 +72,7 @@ def audit_command(
         str | None,
         typer.Option(
             metavar="DIR",
-            help="The folder of recollect canaries make, in place of --train and --control.",
+            help="A folder written by `recollect canaries make`. Replaces --train and --control.",
         ),
     ] = None,
     _plan: Annotated[
@@ -158,7 +158,7 @@ def audit_command(
         str | None,
         typer.Option(
             rich_help_panel=_ATTACK,
-            help="How freely a method departs from the damaged image: a number or auto. auto searches for it on images "
+            help="How far a method may depart from the damaged image: a number or auto. auto searches for it on images "
             "that are left out of the score. Default: the paper's for recollect's own networks, auto for others.",
         ),
     ] = None,
@@ -255,7 +255,7 @@ def audit_command(
     worker_cpus: WorkerCpus = None,
     worker_gpus: WorkerGpus = None,
 ) -> None:  # fmt: skip
-    """Measure how much of its training set can be recovered from a model.
+    """Measure how much of a model's training set can be recovered.
 
     Pixels of training images are erased, and the model alone is used to recover them. Unseen images (--control) are
     treated alike. If training images are recovered and unseen images are not, the model memorized them.

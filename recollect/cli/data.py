@@ -101,7 +101,7 @@ def split_set(
         ),
     ] = None,
 ) -> None:
-    """Make a train and a control set, search both for duplicates, and write a record that reproduces them."""
+    """Make a train and a control set, search both for duplicates, and write a record to make both again."""
     for address in (train, control):
         if address is not None:
             check_source(address)

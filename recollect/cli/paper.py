@@ -46,7 +46,8 @@ Seconds = Annotated[
     typer.Option(help="Stop after this time with exit code 1. The same command resumes."),
 ]
 Seeds = Annotated[
-    int | None, typer.Option(help="The most trainings of each network. Each starts from other weights.", min=1)
+    int | None,
+    typer.Option(metavar="N", help="Train each network at most N times, from different first weights.", min=1),
 ]
 
 

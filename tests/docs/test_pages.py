@@ -1,9 +1,11 @@
 """The code on the pages runs as it stands, and links lead somewhere."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
+import jsonschema
 import matplotlib
 import pytest
 import torch
@@ -12,9 +14,12 @@ from PIL import Image
 
 from recollect.auditing import NotPassed
 from recollect.auditing.verdict import Judged, images_needed
+from recollect.canaries.design import Design
+from recollect.canaries.one_run import epsilon_bound
+from recollect.cli.app import EPILOG
 from recollect.scoring import Rate
 from recollect.version import __version__
-from tests.auditing.making import pictures
+from tests.auditing.making import pictures, small_audit
 from tests.cli.running import here
 
 ROOT = Path(__file__).parents[2]
@@ -42,12 +47,12 @@ def somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_signals_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
     run("guide/signals-and-rows")
-    assert "Attacks recover 12 of 12 training rows from this model" in capsys.readouterr().out
+    assert "Attacks approximately recover 12 of 12 training rows from this model" in capsys.readouterr().out
 
 
 def test_adding_a_degradation(capsys: pytest.CaptureFixture[str]) -> None:
     names = run("contributing/adding-a-degradation")
-    assert "Attacks recover 5 of 6 training images from this model" in capsys.readouterr().out
+    assert "Attacks approximately recover 5 of 6 training images from this model" in capsys.readouterr().out
     assert names["result"].masks == ["dimmed"]  # type: ignore[attr-defined]
 
 
@@ -69,6 +74,35 @@ def test_canaries(capsys: pytest.CaptureFixture[str]) -> None:
     run("guide/canaries")
     page = " ".join((ROOT / "docs" / "guide" / "canaries.md").read_text().split())
     assert capsys.readouterr().out.strip() in page
+
+
+def test_canaries_can_show_what_the_page_says() -> None:
+    page, design = (ROOT / "docs" / "guide" / "canaries.md").read_text(), Design()
+    named = re.findall(r"^\| (\d+) \| ([\d.]+) \|$", page, re.M)
+    assert len(named) == 2
+    for count, bound in named:
+        canaries = round(int(count) / 3)
+        guesses = [sum(rule.counts(canaries)) for rule in design.rules]
+        level = design.level(groups=3)
+        bounds = [epsilon_bound(canaries, number, number, delta=design.delta, level=level) for number in guesses]
+        assert f"{max(bounds):.2f}" == bound
+    shares = re.findall(r"^\| \w+ \| (\d)/(\d) \| (?:none|(\d)/(\d)) \|$", page, re.M)
+    rules = [(int(a) / int(b), int(c) / int(d) if c else 0.0) for a, b, c, d in shares]
+    assert rules == [(rule.inside, rule.outside) for rule in design.rules]
+
+
+def test_output_files(tmp_path: Path) -> None:
+    """The columns of the table are named, the code runs, and the exit codes are those of the help."""
+    text = (ROOT / "docs" / "reference" / "output.md").read_text()
+    result = small_audit(out=tmp_path / "audit", masks="half", methods="iterate")
+    names = run("reference/output")
+    jsonschema.validate(json.loads((tmp_path / "audit" / "audit.json").read_text()), names["schema"])
+    rows = re.findall(r"^\| (`[^|]*`) \|", text.split("## Columns of images.csv")[1].split("\n## ")[0], re.M)
+    columns = (tmp_path / "audit" / "images.csv").read_text().splitlines()[0].split(",")
+    assert [column for row in rows for column in re.findall(r"`(\w+)`", row)] == columns == [*result.to_frame()]
+    codes = re.findall(r"^\| (\d[\d, ]*) \| (.*) \|$", text.split("## Exit codes")[1], re.M)
+    help_codes = re.findall(r"^- (\d+(?:, \d+)?) (.*)$", EPILOG, re.M)
+    assert [(code, meaning.replace("`", "")) for code, meaning in codes] == help_codes
 
 
 def test_use_in_ci(tmp_path: Path) -> None:
