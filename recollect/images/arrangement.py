@@ -35,10 +35,15 @@ def looks_like_one_image(shape: tuple[int, ...]) -> bool:
     return len(shape) == 3 and ((shape[0] in CHANNELS and 4 * shape[1] >= shape[2]) or shape[2] in CHANNELS)
 
 
+def one_image(shape: tuple[int, ...]) -> str:
+    """Say how a single image is given."""
+    return f"Shape {shape} looks like one image; for one image use pixels[None], in a file np.save(FILE, pixels[None])."
+
+
 def kind_of(shape: tuple[int, ...], *, eight_bit: bool) -> str:
     """Say what an array of a shape holds, if nobody says otherwise."""
     if looks_like_one_image(shape):
-        raise InputError(f"Shape {shape} looks like one image; for one image use pixels[None].")
+        raise InputError(one_image(shape))
     if len(shape) == 3:
         return "images" if eight_bit or shape[1] == shape[2] else "signals"
     return "rows" if len(shape) == 2 else "images"

@@ -61,6 +61,10 @@ def _not_taken(data: Any) -> InputError:
     hint = f"give {TAKEN}."
     if isinstance(data, Mapping) and data and all(hasattr(part, "__getitem__") for part in data.values()):
         hint = f"choose one of its parts: {', '.join(map(str, list(data)[:8]))}."
+    elif isinstance(data, IterableDataset):
+        hint = "a stream is read to its end through torch.utils.data.DataLoader(dataset, batch_size=None)."
+    elif hasattr(data, "__iter__") and not isinstance(data, Mapping):
+        hint = f"make a list of it, or give {TAKEN}."
     return InputError(f"Cannot make images of {type(data).__name__}: {hint}")
 
 
@@ -117,9 +121,13 @@ class _Collated:
 def _of_stream(loader: DataLoader[Any]) -> Held:
     """Read the batches of a stream to its end."""
     items: list[Any] = []
+    columns = _array_columns(loader.dataset)
     try:
         for number, batch in enumerate(loader):
-            items += _of_batch(batch, number) if loader.batch_sampler is not None else [_picked(batch, number)]
+            if loader.batch_sampler is not None:
+                items += _of_batch(batch, number)
+            else:
+                items.append(_picked(_with_arrays(batch, columns), number))
     except Exception as error:  # a dataset runs code of its own
         raise _unreadable(f"Item {len(items)}", loader.dataset, error) from error
     if loader.batch_sampler is None and items and getattr(items[0], "ndim", 0) > IMAGE_DIMENSIONS:
@@ -143,8 +151,35 @@ def _are_single(parts: Sequence[Any]) -> bool:
     return all(map(_is_image, parts)) and len(shapes) == 1 and len(next(iter(shapes))) <= IMAGE_DIMENSIONS
 
 
+class _Columns:
+    """The items of a dataset of Hugging Face, in which columns of arrays are arrays."""
+
+    def __init__(self, dataset: Any, columns: Mapping[str, np.dtype]) -> None:
+        self.dataset, self.columns = dataset, columns
+
+    def __getitem__(self, position: int) -> Any:
+        return _with_arrays(self.dataset[position], self.columns)
+
+
+def _array_columns(data: Any) -> dict[str, np.dtype]:
+    """Find the columns that hold arrays, with their dtype; the formats of such a dataset give lists or 64 bits."""
+    features = getattr(data, "features", None)
+    if not isinstance(features, Mapping):
+        return {}
+    arrays = {name: feature for name, feature in features.items() if type(feature).__name__.startswith("Array")}
+    return {name: np.dtype(feature.dtype) for name, feature in arrays.items()}
+
+
+def _with_arrays(item: Any, columns: Mapping[str, np.dtype]) -> Any:
+    if not columns or not isinstance(item, Mapping):
+        return item
+    return {**item, **{name: np.asarray(item[name], dtype) for name, dtype in columns.items() if name in item}}
+
+
 def _of_sequence(data: Any, positions: Sequence[int]) -> Held:
     """Stack single items."""
+    if columns := _array_columns(data):
+        data = _Columns(data, columns)
     items = [_picked(_item(data, position), position) for position in positions]
     held = _of_items(items, positions)
     if not isinstance(items[0], (str, Path)):
@@ -196,7 +231,9 @@ def _unreadable(part: str, data: Any, error: Exception) -> Exception:
 
 
 def _name(data: Any) -> str:
-    return "DataLoader" if isinstance(data, _Collated) else type(data).__name__
+    if isinstance(data, _Collated):
+        return "DataLoader"
+    return type(data.dataset if isinstance(data, _Columns) else data).__name__
 
 
 def _of_files(items: Sequence[str | Path]) -> Held:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from recollect.counting import counted
 from recollect.errors import InputError
-from recollect.images.arrangement import CHANNELS, EXPECTED, looks_like_one_image
+from recollect.images.arrangement import CHANNELS, EXPECTED, looks_like_one_image, one_image
 from recollect.images.image_forms import read_form
 from recollect.images.stored_values import InMemory, OnDisk, Stored
 from recollect.pieces import pieces
@@ -256,7 +256,7 @@ def _check_shape(pixels: Tensor) -> None:
     if 0 in pixels.shape:
         raise InputError(f"There are no images here: shape {tuple(pixels.shape)} is empty.")
     if looks_like_one_image(tuple(pixels.shape)):
-        raise InputError(f"Shape {tuple(pixels.shape)} looks like one image; for one image use pixels[None].")
+        raise InputError(one_image(tuple(pixels.shape)))
     if pixels.ndim == 4 and pixels.shape[1] not in CHANNELS:
         hint = " They look channels-last: use pixels.permute(0, 3, 1, 2)." if pixels.shape[3] in CHANNELS else ""
         if pixels.shape[3] - 1 in CHANNELS:
@@ -305,7 +305,7 @@ def _check_floating_point(pixels: Tensor) -> None:
     if pixels.ndim < 4:
         hint = f". {_STATE_RANGE}"
     elif _holds_bytes(pixels):
-        hint = "; this looks like 0-255 data: divide by 255."
+        hint = "; this looks like 0-255 data: divide by 255 (a file takes ?range=0,255)."
     raise InputError(f"{_VALUES[pixels.ndim]} must be floating point in [0, 1], got {pixels.dtype}{hint}")
 
 
@@ -319,9 +319,9 @@ def _range_hint(low: float, high: float, dimensions: int) -> str:
     if dimensions < 4:
         return _STATE_RANGE
     if low >= 0 and 1.5 < high <= 255:
-        return "This looks like 0-255 data: divide by 255."
+        return "This looks like 0-255 data: divide by 255 (a file takes ?range=0,255)."
     if low > -0.05 and high < 1.05:
         return "They stick out a little: use pixels.clamp(0, 1)."
     if -1 <= low < 0 and high <= 1:
-        return "This looks like [-1, 1] data: use (pixels + 1) / 2."
+        return "This looks like [-1, 1] data: use (pixels + 1) / 2 (a file takes ?range=-1,1)."
     return "This looks normalised: undo it (pixels * std + mean) or clamp."

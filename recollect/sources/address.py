@@ -156,6 +156,8 @@ def _address(source: Source, path: str, pairs: Mapping[str, str]) -> Address:
     if part not in PARTS:
         raise InputError(f"part={part} is unknown; it is {' or '.join(PARTS)}.")
     seed = _whole_number(pairs, "seed", at_least=0)
+    if seed is not None and "count" not in pairs and "per-class" not in pairs:
+        raise InputError(f"seed={seed} says which images are drawn, and none are; add count=N, or leave seed out.")
     return Address(
         source=source.name,
         path=path,

@@ -95,12 +95,16 @@ def _safetensors(path: Path, key: str | None) -> np.ndarray:
     return tensor.numpy()
 
 
-def _pick(path: Path, names: Sequence[str], key: str | None) -> str:
+def _pick(path: Path, names: Sequence[str], asked: str | None) -> str:
     """Choose the array: the one asked for, the only one, or the one called images."""
+    key = asked
     if key is None:
         key = names[0] if len(names) == 1 else "images"
     if key not in names:
-        raise InputError(f"{path} holds the arrays {', '.join(names) or '(none)'}; add key=NAME to say which.")
+        listed = ", ".join(names) or "(none)"
+        if asked is not None:
+            raise InputError(f"{path} has no array {asked!r}; it holds {listed}.")
+        raise InputError(f"{path} holds the arrays {listed}; add key=NAME to say which.")
     return key
 
 

@@ -80,6 +80,29 @@ def test_a_hugging_face_dataset(values: Values) -> None:
         Images.of(datasets.DatasetDict({"train": made}))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("form", [None, "numpy", "torch"])
+def test_a_hugging_face_dataset_of_arrays(form: str | None, dtype: str, values: Values) -> None:
+    import datasets
+
+    pictures = values(4, 8, 8, 3)
+    held = pictures if dtype == "uint8" else (pictures / 255).astype(np.float32)
+    features = datasets.Features({"label": datasets.Value("int64"), "picture": datasets.Array3D((8, 8, 3), dtype)})
+    made = datasets.Dataset.from_dict({"label": [0, 1, 0, 1], "picture": list(held)}, features=features)
+    made = made.with_format(form)
+    assert Images.of(made).hash == Images.of(pictures).hash
+    assert Images.of(DataLoader(made, batch_size=2)).hash == Images.of(pictures).hash
+    stream = made.to_iterable_dataset()
+    with pytest.raises(InputError, match=r"through torch.utils.data.DataLoader\(dataset, batch_size=None\)"):
+        Images.of(stream)
+    assert Images.of(DataLoader(stream, batch_size=None)).hash == Images.of(pictures).hash
+
+
+def test_an_iterator_is_asked_for_as_a_list(values: Values) -> None:
+    with pytest.raises(InputError, match="Cannot make images of list_iterator: make a list of it"):
+        Images.of(iter(list(values(3, 8, 8, 3))))
+
+
 def test_a_list_of_paths(tmp_path: Path, values: Values) -> None:
     pictures = values(3, 8, 8, 3)
     paths = [tmp_path / f"{number}.png" for number in range(3)]

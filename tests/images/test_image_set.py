@@ -275,9 +275,17 @@ def with_value(value: float) -> torch.Tensor:
 
 
 BAD_TENSORS = [
-    (some() * 255, "must lie in [0, 1]; found [", "This looks like 0-255 data: divide by 255."),
+    (
+        some() * 255,
+        "must lie in [0, 1]; found [",
+        "This looks like 0-255 data: divide by 255 (a file takes ?range=0,255).",
+    ),
     (with_value(200.0), "found [", "0-255 data: divide by 255"),
-    (some() * 2 - 1, "must lie in [0, 1]", "This looks like [-1, 1] data: use (pixels + 1) / 2."),
+    (
+        some() * 2 - 1,
+        "must lie in [0, 1]",
+        "This looks like [-1, 1] data: use (pixels + 1) / 2 (a file takes ?range=-1,1).",
+    ),
     ((some() - 0.45) / 0.2, "must lie in [0, 1]", "This looks normalised: undo it (pixels * std + mean) or clamp."),
     (with_value(1.0000001), "1.0000001]", "They stick out a little: use pixels.clamp(0, 1)."),
     (with_value(-0.01), "found [-0.0099999998", "pixels.clamp(0, 1)"),
@@ -315,7 +323,7 @@ BAD_DATA = [
     (np.array([np.zeros((2, 2)), np.zeros((3, 3))], dtype=object), "holds images of mixed sizes"),
     ([], "There are no images here: the set is empty."),
     (np.zeros((0, 8, 8, 3)), "There are no images here"),
-    (np.zeros((8, 8, 3)), "Shape (8, 8, 3) looks like one image; for one image use pixels[None]"),
+    (np.zeros((8, 8, 3)), "Shape (8, 8, 3) looks like one image; for one image use pixels[None], in a file np.save("),
     (np.zeros(8), "An array of shape (8,) does not hold images; expected N x C x H x W"),
     (bytes_of() % 2, "This set holds 8-bit values of only 0 and 1"),
     ([(bytes_of() % 2)[0].numpy()], "This set holds 8-bit values of only 0 and 1"),

@@ -77,6 +77,7 @@ def test_paths_are_taken_as_they_are(spec: str, source: str, path: str) -> None:
         ("photos?count=-3", "count=-3"),
         ("photos?count=1e3", "count=1e3"),
         ("photos?seed=x", "seed=x"),
+        ("cifar10:x?seed=7", "seed=7 says which images are drawn, and none are; add count=N, or leave seed out"),
         ("photos?size=", "size="),
         ("photos?part=test", "train or control"),
         ("photos:here", "takes no path"),
