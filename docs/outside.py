@@ -20,6 +20,7 @@ PAGES = {
     "CHANGELOG.md": "contributing/changelog.md",
     "NOTATION.md": "reference/notation.md",
 }
+GALLERY = {"docs/notebooks": "gallery/index.md"}  # a folder in the repository
 RESULTS = ("results/**/figures/*.*", "results/**/*.md")  # charts, and tables that are made beside the records
 NOT_SHOWN = "results/paper/small/tables"  # they show that every step works; their numbers say nothing
 
@@ -48,7 +49,8 @@ def site_link(link: str, here: str) -> str:
         return link
     page = {site: source for source, site in PAGES.items()}.get(here, here if _is_result(here) else f"docs/{here}")
     target = normpath(join(dirname(page), link))
-    return relpath(PAGES.get(target, target.removeprefix("docs/")), dirname(here) or ".")
+    there = {**PAGES, **GALLERY}.get(target, target.removeprefix("docs/"))
+    return relpath(there, dirname(here) or ".")
 
 
 def _is_result(path: str) -> bool:

@@ -3,7 +3,8 @@
     python docs/prose.py
 
 A page's length counts the words of its code and tables too. Sentences are those of paragraphs, list items and cells of
-tables; code and headings have none. Pages that a command writes have no limit of length.
+tables; code and headings have none. Pages that a command writes have no limit of length. The gallery does not count to
+the pages for users: its notebooks are examples side by side, of which a reader opens one. Each has a limit of prose.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 LONGEST_SENTENCE = 25
 ALL_USER_PAGES = 12_000
 RESEARCH_NOTE = 1_500
+NOTEBOOK = 300  # words of prose, without code and outputs
 GENERATED = {"docs/reference/cli.md"}
 USER_PAGES = (
     "README.md",
@@ -126,6 +128,12 @@ def long_pages(user: Mapping[str, str], research: Mapping[str, str]) -> list[str
     return found + [f"user pages: {total} words of {ALL_USER_PAGES}"] * (total > ALL_USER_PAGES)
 
 
+def long_notebooks(notebooks: Mapping[str, str]) -> list[str]:
+    """Name notebooks with too much prose."""
+    counts = {name: words(text) for name, text in notebooks.items()}
+    return [f"{name}: {count} words of {NOTEBOOK}" for name, count in counts.items() if count > NOTEBOOK]
+
+
 def notebook_prose(source: str) -> str:
     """Join the Markdown cells of a notebook in jupytext's percent format."""
     cells = re.split(r"^(?=# %%)", source, flags=re.M)
@@ -159,7 +167,7 @@ def problems() -> list[str]:
     found = [f"{name}: {line}" for name, text in pages.items() for line in long_sentences(text)]
     found += [f"{name}: {line}" for name, text in pages.items() for line in banned_words(text)]
     written = {name: text for name, text in user.items() if name not in GENERATED}
-    return found + long_pages(written, research) + problems_of_code()
+    return found + long_pages(written, research) + long_notebooks(notebooks) + problems_of_code()
 
 
 if __name__ == "__main__":

@@ -85,5 +85,14 @@ def test_pages_beyond_their_limits_are_named() -> None:
     ]
 
 
+def test_a_notebook_with_much_prose_is_named_and_counts_to_no_total() -> None:
+    assert prose.long_notebooks({"a": "word " * 301, "b": "word " * 300}) == ["a: 301 words of 300"]
+    assert not set(prose.read(*prose.USER_PAGES)) & set(prose.read(prose.NOTEBOOKS))
+
+
+def test_the_readme_is_short_as_wc_counts_too() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= prose.LIMITS["README.md"]
+
+
 def test_the_pages_follow_the_rules() -> None:
     assert prose.problems() == []
