@@ -26,6 +26,7 @@ from recollect.errors import InputError
 from recollect.images import Images
 from recollect.methods import Method
 from recollect.models import Probe, at_most, open_model, probe_model, source_hash, stated_parts
+from recollect.models.wording import option
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,7 @@ def open_inputs(request: AuditRequest) -> Inputs:
     model = at_most(as_autoencoder(_open(request), request.noise_level), request.chunk)
     canaries = _open_canaries(request)
     sets = load_sets(canaries.train, canaries.control) if canaries else load_sets(request.train, request.control)
+    _check_attractors(request.attractors, sets["train"])
     damaged_sets = damage(sets, request.named_masks, request.fills, request.seed)
     black = any(damaged.black for damaged in damaged_sets)
     methods = with_companions(request.named_methods, black=black)
@@ -116,6 +118,12 @@ def _open_canaries(request: AuditRequest) -> CanarySet | None:
     if request.canaries is None or isinstance(request.canaries, CanarySet):
         return request.canaries
     return open_canaries(request.canaries)
+
+
+def _check_attractors(count: int, train: Images) -> None:
+    if count > len(train):
+        asked = option("attractors", count)
+        raise InputError(f"{asked} asks for more training images than there are; examine {len(train)} at most.")
 
 
 def _check_independence(probe: Probe) -> None:

@@ -133,9 +133,12 @@ def check_device(device: torch.device | str | None) -> None:
     """Refuse a device that does not exist."""
     try:
         torch.empty(0, device=device)
+        exists = device is None or torch.device(device).type != "cpu" or not torch.device(device).index
     except (RuntimeError, AssertionError, NotImplementedError):
+        exists = False
+    if not exists:  # torch takes any number of a CPU
         hint = " A GPU is called cuda." if str(device).partition(":")[0] == "gpu" else ""
-        raise InputError(f"The device {device} cannot be used here; choose {_devices()}.{hint}") from None
+        raise InputError(f"The device {device} cannot be used here; choose {_devices()}.{hint}")
 
 
 def _devices() -> str:

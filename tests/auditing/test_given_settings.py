@@ -28,7 +28,7 @@ def test_defaults_of_a_request_are_accepted_with_images() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"train": None}, "needs training images"),
+        ({"train": None}, r"needs training images: train \(--train\)"),
         ({"canaries": "folder"}, "leave train and control out"),
         ({"fill": "foo"}, "no fill 'foo'; choose from zero"),
         ({"start": "foo"}, "no start mask 'foo'; choose half_kept"),

@@ -66,6 +66,12 @@ def test_no_part_of_an_audit_gives_a_model_more_images_at_once_than_it_may(most:
     assert max(given) == chunk
 
 
+def test_more_attractors_than_training_images_are_refused() -> None:
+    with pytest.raises(InputError, match=r"attractors=100 \(--attractors 100\) asks .*; examine 8 at most"):
+        open_inputs(request(attractors=100))
+    assert len(open_inputs(request(attractors=8)).sets["train"]) == 8
+
+
 def test_control_images_that_are_all_training_images_are_refused() -> None:
     with pytest.raises(InputError, match="Every control image is also a training image"):
         open_inputs(request(control=TRAIN[2:4]))

@@ -118,12 +118,13 @@ def test_the_module_of_a_method_runs_in_eval_mode(of: Callable[[nn.Module], obje
     assert network[0].training
 
 
-@pytest.mark.parametrize("device", ["mps", "gpu", "tpu", "cuda:99", "cuda:x"])
+@pytest.mark.parametrize("device", ["mps", "gpu", "tpu", "cuda:99", "cuda:x", "cpu:7"])
 def test_a_device_that_does_not_exist_is_answered_in_a_sentence(device: str) -> None:
     gpus = "".join(f" or cuda:{number}" for number in range(torch.cuda.device_count()))
     hint = " A GPU is called cuda." if device == "gpu" else ""
     with pytest.raises(InputError) as refused:
         check_device(device)
     assert str(refused.value) == f"The device {device} cannot be used here; choose cpu{gpus}.{hint}"
-    check_device("cpu")
+    for existing in ("cpu", "cpu:0", torch.device("cpu")):
+        check_device(existing)
     check_device(None)
