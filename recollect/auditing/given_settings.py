@@ -58,7 +58,9 @@ def split_names(names: Any) -> list[Any]:
 
 def _check_images(train: Any, control: Any, canaries: Any) -> None:
     if canaries is None and train is None:
-        raise InputError("An audit needs training images: train (--train); or canaries (--canaries) that the model was trained with.")
+        raise InputError(
+            "An audit needs training images: train (--train), or canaries (--canaries) that the model was trained with."
+        )
     if canaries is not None and not (train is None and control is None):
         raise InputError("Canaries are training and control images in one: leave train and control out.")
 

@@ -109,8 +109,8 @@ def _good_enough(pixels: Tensor, mse: float) -> float:
     """Return the error that calls for another adaptation.
 
     A model that does worse than one grey for all pixels is not understood. An error far below that of the grey is then
-    enough, as a variational autoencoder has it, and it is needed: in dark images that are nearly constant, black is
-    near every pixel, and in grey levels from 0 to 255 every small output is black.
+    enough, as a variational autoencoder has it. It is also needed: in grey levels from 0 to 255 every small output is
+    black, and near every pixel of dark images that are nearly constant.
     """
     grey = float(pixels.double().var())
     return grey * FAR_BELOW_GREY if mse > grey else HOPELESS
