@@ -28,7 +28,7 @@ DOCS, RUNS = ROOT / "docs", ROOT / "build" / "pages"
 TUTORIALS = {"guide/quickstart": {"recovered.png": "figures/quickstart.png"}, "guide/audit-your-model": {}}
 BLOCK = re.compile(r"^```(python|)\n(.*?)^```$", re.S | re.M)
 SHOWN = re.compile(r"^(print\(.*\)  # )(.*)$", re.M)
-DECIDED_BY_ROUNDING = r"(?<=showed )\d+|(?<=iterate, train: ).*"
+DECIDED_BY_ROUNDING = r"(?<=ended at )\d+|(?<=iterate, train: ).*"
 SAME_PICTURE = 2.0  # mean difference in grey levels, below which fonts and rounding differ and nothing else
 
 

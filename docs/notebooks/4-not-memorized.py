@@ -27,7 +27,7 @@ def autoencoder(x):
 
 
 # %% [markdown]
-# ## It reproduces unseen images too
+# ## Its output is close to its input, for unseen images too
 # Both errors are small, and of the same order. This is a first sign that the model learnt what photographs have in
 # common.
 

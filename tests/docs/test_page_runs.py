@@ -20,12 +20,12 @@ print(a + 1)  # {comment}
 
 ```python
 print("one")
-print("the model showed", a, "of its images")
+print("attacks ended at", a, "of its images")
 ```
 
 ```
 {first}
-the model showed 7 of its images
+attacks ended at 7 of its images
 ```
 """
 
