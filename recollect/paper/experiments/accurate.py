@@ -56,7 +56,7 @@ def table(scale: Scale, store: Store) -> str:
         f"Accurate recovery in percent, {' / '.join(WITH_NETWORK)}:\n\n"
         + by_mask(store, shared, WITH_NETWORK, ACCURATE)
         + _gamma_table(scale, store)
-        + "\nU-Net at the last train loss, accurate recovery in percent; the paper's picture of its mask 6 is lost:\n\n"
+        + "\nU-Net at the last train loss, accurate recovery in percent; the paper's mask 6 is not in its source:\n\n"
         + _numbers_in_text(scale, store)
         + "\n"
         + compare_with_iterate(store, shared, ACCURATE)
