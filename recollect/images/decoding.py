@@ -45,6 +45,9 @@ def suffixes() -> frozenset[str]:
     return frozenset(ending for ending, kind in Image.registered_extensions().items() if kind in allowed)
 
 
+Content = bytes | Path | Callable[[], bytes]  # of an image file
+
+
 class Meter:
     """Adds up what the files of a set decode to, and refuses the one that goes too far beyond their own sizes."""
 
@@ -59,7 +62,7 @@ class Meter:
 
 
 def decode(
-    data: bytes | Path,
+    data: Content,
     name: str,
     kinds: tuple[str, ...] | None = None,
     *,
@@ -67,6 +70,8 @@ def decode(
     convert: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Decode an image file to upright 8-bit values, C x H x W with 1 or 3 channels; `name` is for the error.
+
+    Its bytes may be fetched by a function, so that not all files of a set are in memory.
 
     `meter` counts the file among those of its set. `convert` is applied to the values, while no other large image is
     in memory.
@@ -100,7 +105,9 @@ def _channels_first(values: np.ndarray) -> np.ndarray:
     return values[None] if values.ndim == 2 else values.transpose(2, 0, 1)
 
 
-def _file_and_size(data: bytes | Path) -> tuple[BytesIO | Path, int]:
+def _file_and_size(data: Content) -> tuple[BytesIO | Path, int]:
+    if callable(data):
+        data = data()
     if isinstance(data, bytes):
         return BytesIO(data), len(data)
     return data, data.stat().st_size

@@ -6,14 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 from recollect.counting import counted
 from recollect.errors import InputError
 from recollect.files.limits import SET_BYTES
-from recollect.images.decoding import Meter, decode
+from recollect.images.decoding import Content, Meter, decode
 
 Progress = Callable[[int, int], None]  # how many are done, of how many
 Convert = Callable[[np.ndarray], np.ndarray]  # of one image, C x H x W
@@ -26,20 +25,20 @@ def quiet(_done: int, _total: int) -> None:
 
 
 def read_files(
-    paths: Sequence[Path], names: Sequence[str], *, convert: Convert | None = None, progress: Progress = quiet,
+    files: Sequence[Content], names: Sequence[str], *, convert: Convert | None = None, progress: Progress = quiet,
     advice: str = "", size_advice: str = "",
 ) -> np.ndarray:  # fmt: skip
     """Decode on threads into one array, N x C x H x W, whose size comes from the first file that can be read.
 
     `names` are for errors, and so is the advice on bad files and on files of different sizes.
     """
-    first, meter = _first_shape(paths, names, convert), Meter()
+    first, meter = _first_shape(files, names, convert), Meter()
     check_set((len(names), 3, *first), f"The set of {names[0]} and others")
     result = np.empty((len(names), 3, *first), np.uint8)
     shapes: list[tuple[int, ...]] = [()] * len(names)
 
     def one(number: int) -> None:
-        values = decode(paths[number], names[number], meter=meter, convert=convert)
+        values = decode(files[number], names[number], meter=meter, convert=convert)
         shapes[number] = values.shape
         if values.shape[1:] == first:
             result[number] = values  # a grey image fills all three channels
@@ -58,11 +57,11 @@ def check_set(shape: tuple[int, ...], name: str) -> None:
     SET_BYTES.check(size, f"{name} holds {'x'.join(map(str, shape))} values, {size:,} bytes.")
 
 
-def _first_shape(paths: Sequence[Path], names: Sequence[str], convert: Convert | None) -> tuple[int, int]:
+def _first_shape(files: Sequence[Content], names: Sequence[str], convert: Convert | None) -> tuple[int, int]:
     """Return height and width of the first file that can be read; the others are compared later."""
-    for path, name in zip(paths, names, strict=True):
+    for file, name in zip(files, names, strict=True):
         try:
-            height, width = decode(path, name, convert=convert).shape[1:]
+            height, width = decode(file, name, convert=convert).shape[1:]
             return height, width
         except InputError:
             continue
