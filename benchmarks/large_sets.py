@@ -24,9 +24,9 @@ import torch
 from reporting import check_writable, input_errors_end_it, read_result, table
 from torch import Tensor, nn
 
-from recollect import Images, audit
+from recollect import Images, InputError, audit
 from recollect.methods import METHODS
-from recollect.paper.origin import origin
+from recollect.paper.origin import COMMIT, origin
 from recollect.records import write_json
 
 SHAPE = (3, 32, 32)
@@ -87,6 +87,8 @@ def run_all(options: argparse.Namespace) -> None:
         "methods": options.methods, "rounds": options.rounds, "mask": options.mask,
         "threads": torch.get_num_threads(), "rows": [],
     }  # fmt: skip
+    if options.out and not results["commit"]:
+        raise InputError(f"A record names the commit that was measured; without a repository set {COMMIT}=HASH.")
     make_images(options.folder / "unseen.npy", UNSEEN, seed=1)
     for size in options.sizes:
         make_images(path_of(options.folder, size), size, seed=0)
