@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import matplotlib
@@ -107,12 +108,12 @@ def test_output_files(tmp_path: Path) -> None:
 
 def test_use_in_ci(tmp_path: Path) -> None:
     pytest.importorskip("lightning", reason="needs Lightning: pip install lightning")
-    names = run("guide/ci")
-    assert 20 <= names["monitor"].onset == names["epoch"] < 400  # type: ignore[attr-defined]
-    assert names["callback"].stop  # type: ignore[attr-defined]
+    names: dict[str, Any] = run("guide/ci")
+    assert 20 <= names["monitor"].onset == names["epoch"] < 400
+    assert names["callback"].stop
     test = names["test_the_model_does_not_give_its_training_images_away"]
     with pytest.raises(NotPassed) as caught:
-        test()  # type: ignore[operator]
+        test()
     page = (ROOT / "docs" / "guide" / "ci.md").read_text()
     assert f"E   recollect.auditing.assertion.NotPassed: {caught.value.audit.verdict}\n" in page
     assert (tmp_path / "audit" / "report.html").exists()
