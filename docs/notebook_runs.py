@@ -2,15 +2,18 @@
 
     python docs/notebook_runs.py [NAME ...]
 
-A notebook is run again when its source or the package has changed.
+A notebook is run again when its source or the package has changed. Each keeps its seconds, and one that takes more than
+two minutes of CPU time ends the command with an error: other programs lengthen the seconds of a clock, but not these.
 """
 
 from __future__ import annotations
 
 import hashlib
+import resource
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import jupytext
@@ -22,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES, RUNS = ROOT / "docs" / "notebooks", ROOT / "build" / "notebooks"
 ERRORS_ONLY = ["--log-level=ERROR"]  # the kernel warns that its port, which is local, has no encryption
 LONGEST_CELL = 600  # seconds; far above two minutes, since other programs may be running
+MOST_CPU_SECONDS = 120  # of a notebook
 
 
 def sources() -> dict[str, Path]:
@@ -40,15 +44,24 @@ def read_source(source: Path) -> NotebookNode:
 def run(source: Path) -> NotebookNode:
     """Execute a notebook in an empty folder; a cell that fails raises its error."""
     notebook = read_source(source)
-    began = time.monotonic()
+    began, used = time.monotonic(), cpu_seconds()
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}
         NotebookClient(notebook, timeout=LONGEST_CELL, resources=resources, extra_arguments=ERRORS_ONLY).execute()
     for output in outputs(notebook):
         if "text/html" in output.get("data", {}):
             output.data.pop("text/plain", None)  # the same once more, as the long repr of an object
-    notebook.metadata["recollect"] = {"key": key_of(source), "seconds": round(time.monotonic() - began, 1)}
+    notebook.metadata["recollect"] = {
+        "key": key_of(source), "seconds": round(time.monotonic() - began, 1),
+        "cpu_seconds": round(cpu_seconds() - used, 1),
+    }  # fmt: skip
     return notebook
+
+
+def cpu_seconds() -> float:
+    """Add up the CPU time of programs that this process started and that have ended, as kernels do."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def outputs(notebook: NotebookNode) -> list[NotebookNode]:
@@ -62,7 +75,8 @@ def kept(name: str, source: Path, folder: Path = RUNS) -> NotebookNode | None:
     if not path.exists():
         return None
     notebook = nbformat.read(path, as_version=4)
-    return notebook if notebook.metadata.get("recollect", {}).get("key") == key_of(source) else None
+    made = notebook.metadata.get("recollect", {})
+    return notebook if made.get("key") == key_of(source) and "cpu_seconds" in made else None
 
 
 def keep(name: str, notebook: NotebookNode, folder: Path = RUNS) -> None:
@@ -76,7 +90,18 @@ def key_of(source: Path) -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
+def too_slow(notebooks: Mapping[str, NotebookNode]) -> list[str]:
+    """Name the notebooks that took more CPU time than a reader is told, with that time."""
+    used = {name: notebook.metadata["recollect"]["cpu_seconds"] for name, notebook in notebooks.items()}
+    return [
+        f"{name} took {seconds:.0f} seconds of CPU time; a notebook may take {MOST_CPU_SECONDS}."
+        for name, seconds in used.items()
+        if seconds > MOST_CPU_SECONDS
+    ]
+
+
 def main(*names: str) -> None:
+    notebooks = {}
     for name, source in sources().items():
         if names and name not in names:
             continue
@@ -84,7 +109,11 @@ def main(*names: str) -> None:
         if notebook is None:
             notebook = run(source)
             keep(name, notebook)
-        sys.stdout.write(f"{name}: {notebook.metadata['recollect']['seconds']:.0f} s\n")
+        notebooks[name] = notebook
+        made = notebook.metadata["recollect"]
+        sys.stdout.write(f"{name}: {made['seconds']:.0f} s, {made['cpu_seconds']:.0f} s of CPU time\n")
+    if slow := too_slow(notebooks):
+        sys.exit("\n".join(slow))
 
 
 if __name__ == "__main__":

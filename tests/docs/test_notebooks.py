@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,23 @@ def test_a_run_is_kept_until_its_source_changes(tmp_path: Path) -> None:
     assert notebook is not None
     assert not problems(notebook)
     assert notebook.cells[-1].outputs[0].data["text/plain"] == "2"
+    assert notebook.metadata["recollect"]["cpu_seconds"] > 0  # a kernel starts
+    assert notebook_runs.too_slow({"small": notebook}) == []
     source.write_text(SMALL.replace("1 + 1", "1 + 2"))
     assert notebook_runs.kept("small", source, tmp_path) is None
+
+
+def test_a_notebook_of_too_much_cpu_time_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the time that was recorded: no clock runs here."""
+    source = tmp_path / "1-small.py"
+    source.write_text(SMALL)
+    notebook = notebook_runs.read_source(source)
+    monkeypatch.setattr(notebook_runs, "SOURCES", tmp_path)
+    monkeypatch.setattr(notebook_runs, "kept", lambda _name, _source: notebook)
+    for seconds, ends in ((120, False), (121, True)):
+        notebook.metadata["recollect"] = {"seconds": 500, "cpu_seconds": seconds}
+        with pytest.raises(SystemExit, match="small took 121 seconds of CPU time") if ends else nullcontext():
+            notebook_runs.main()
 
 
 def test_a_page_has_a_title_a_summary_and_the_notebook_itself(tmp_path: Path) -> None:
