@@ -32,7 +32,7 @@ def test_the_list_shows_every_experiment_and_what_is_missing(tmp_path: Path, mon
     result = here("paper", "list", "--scale", "full")
     assert result.exit_code == 0
     assert "moderate-fc: approximate recovery, FC-20 LReLU on 25,000 Tiny ImageNet images" in result.stdout
-    assert "0 of 69 cells (0 s), 0 of 2 trainings (0 s)" in result.stdout
+    assert "0 of 72 cells (0 s), 0 of 2 trainings (0 s)" in result.stdout
 
 
 def test_facts_are_computed_once_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,9 @@ def test_facts_are_computed_once_and_drawn(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_run_that_is_not_complete_exits_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = here("paper", "run", "psnr", "--only", "unet-softplus-muon*block", "--max-seconds", "1e-9")
+    result = here(
+        "paper", "run", "psnr", "--only", "unet-softplus-muon*block", "--max-seconds", "1e-9", "--by-training"
+    )
     assert result.exit_code == 1, result.output
     assert "missing, still to train: unet-softplus-muon-photos6." in result.stdout
 

@@ -123,6 +123,20 @@ def test_the_papers_own_cells_are_computed_before_all_others(tmp_path: Path) -> 
     assert ["known-400" in name for name in of_first] == [False] * (1 + len(own)) + [True]
 
 
+@pytest.mark.parametrize("by_training", [False, True])
+def test_by_training_a_network_is_done_with_before_the_next_begins(by_training: bool, tmp_path: Path) -> None:
+    first, second = (replace(FIT, kind="fc10", activation=activation) for activation in ("lrelu", "prelu"))
+    own = [make_experiment(("block",), fit).cells(SMALL)[0] for fit in (first, second)]
+    cells = [other for cell in own for other in (replace(cell, method="known-400"), cell)]
+    experiment = replace(make_experiment(), cells=lambda _: cells)
+    log: list[str] = []
+    assert run([experiment], SMALL, make_workspace(tmp_path), log=log.append, by_training=by_training)
+    kinds = ["trained" if "trained:" in line else line.split(":")[0].split()[-1] for line in log[:-1]]
+    own_then_more = ["trained", "iterate", "known-400"]
+    apart = ["trained", "iterate", "trained", "iterate", "known-400", "known-400"]
+    assert kinds == (own_then_more * 2 if by_training else apart)
+
+
 PROGRAM = """
     import os, signal, sys
     from pathlib import Path
