@@ -17,7 +17,7 @@ def test_help_tells_a_newcomer_where_to_begin_and_what_exit_codes_mean() -> None
     assert "Begin with recollect demo" in words
     for command in ("demo", "audit", "plan", "verify", "report", "compare", "train", "data", "paper"):
         assert f" {command} " in words
-    for code in ("0 done", "1 not finished", "2 invalid usage", "3 failed: above --fail-above", "4 inconclusive", "130"):
+    for code in ("0 done", "1 not finished", "2 invalid usage", "3 failed: above", "4 inconclusive", "130"):
         assert code in words
 
 
