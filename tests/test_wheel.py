@@ -1,9 +1,11 @@
 """A wheel holds all that the package needs without the repository."""
 
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
+import time
 import tomllib
 from pathlib import Path
 
@@ -26,6 +28,11 @@ def test_every_file_of_the_package_is_named_for_the_wheel() -> None:
     assert [*left_out, *without_package] == []
 
 
+def without_repository() -> dict[str, str]:
+    """Leave out the path to the repository: pip takes a package that lies there for installed."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel where only it and this environment's other packages can be imported; gives the environment."""
@@ -38,22 +45,28 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*pip, "wheel", *here, "--no-build-isolation", "-w", folder, source], check=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"
-    subprocess.run([*pip, "--python", python, "install", *here, next(folder.glob("*.whl"))], check=True)
+    install = [*pip, "--python", python, "install", *here, next(folder.glob("*.whl"))]
+    subprocess.run(install, check=True, env=without_repository())
     packages = next(environment.glob("lib/python*/site-packages"))
     # A path in a .pth file is searched, and .pth files in it are not read: the repository's own among them.
     (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     return environment
 
 
-def runs(installed: Path, folder: Path, *command: str) -> str:
-    """Run a program of the environment in another folder, without the repository."""
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    program = installed / "bin" / command[0]
-    done = subprocess.run(
-        [program, *command[1:]], cwd=folder, capture_output=True, text=True, check=False, env=variables
+def started(installed: Path, folder: Path, *command: str) -> subprocess.Popen[str]:
+    """Start a program of the environment in another folder, without the repository."""
+    program, pipe = installed / "bin" / command[0], subprocess.PIPE
+    return subprocess.Popen(
+        [program, *command[1:]], cwd=folder, stdout=pipe, stderr=pipe, text=True, env=without_repository()
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+
+
+def runs(installed: Path, folder: Path, *command: str) -> str:
+    """Run a program to its end, and give what it prints."""
+    process = started(installed, folder, *command)
+    shown, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return shown
 
 
 @pytest.mark.slow
@@ -76,3 +89,17 @@ def test_the_command_line_of_the_wheel_trains_audits_and_reports(installed: Path
     assert "Attacks recover 0 of 4 training images from this model" in runs(installed, tmp_path, "recollect", *audit)
     assert (tmp_path / "audit" / "report.html").stat().st_size > 10_000
     assert runs(installed, tmp_path, "recollect", "verify", "audit").startswith("Verified: ")
+
+
+@pytest.mark.slow
+def test_the_demo_of_the_wheel_trains_until_it_is_interrupted(installed: Path, tmp_path: Path) -> None:
+    """Its first losses show that photographs, network and training are all there; the whole demo takes minutes."""
+    process, losses = started(installed, tmp_path, "recollect", "demo"), tmp_path / "demo" / "training" / "loss.csv"
+    while not losses.exists() or len(losses.read_text().splitlines()) < 3:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    shown, errors = process.communicate()
+    assert "Training, to a mean square error of 1e-8" in shown
+    assert "the same command resumes it" in errors
+    assert process.returncode == 128 + signal.SIGINT
