@@ -20,7 +20,7 @@ from recollect.extraction.copies import Copies, find_copies
 from recollect.extraction.starts import kinds_of_starts, starts
 from recollect.images import Images
 from recollect.methods import Iterate
-from recollect.models import open_model, probe_model
+from recollect.models import at_most, open_model, probe_model
 from recollect.scoring import ACCURATE, APPROXIMATE
 
 PATCH = 0.15  # the threshold of Carlini et al. 2023
@@ -156,6 +156,7 @@ def _from_autoencoder(
     f: Any, train: Images, control: Images | None, samples: int, seed: int, chunk: int | None,
     progress: Progress | None,
 ) -> Extraction:  # fmt: skip
+    f = at_most(f, chunk)
     begun = starts(samples, train.image_shape, seed, control).to(device_of(f))
     probe_model(f, train)
     recovery = Iterate(limit=ITERATIONS)(f, begun, chunk=chunk, progress=progress)

@@ -50,6 +50,18 @@ def test_attractors_of_an_autoencoder_that_memorized_are_its_training_images() -
     assert all(row["distinct"] <= len(copies) for row in found.by_start.values())
 
 
+def test_a_model_is_given_no_more_images_at_once_than_it_may() -> None:
+    stored, given = bright(20, 1), list[int]()
+    memory = Memorizer(stored.pixels)
+
+    def model(x: Tensor) -> Tensor:
+        given.append(len(x))
+        return memory(x)
+
+    extract(model, stored, samples=12, chunk=5)
+    assert max(given) == 5
+
+
 @pytest.mark.parametrize("steps", [2, 5])
 def test_admm_with_every_pixel_erased_is_iteration(steps: int) -> None:
     """So an extraction that iterates from a constant has run it: its v is f(v), and it returns 2 v - (the v before)."""
