@@ -45,7 +45,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*pip, "wheel", *here, "--no-build-isolation", "-w", folder, source], check=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"
-    install = [*pip, "--python", python, "install", *here, next(folder.glob("*.whl"))]
+    install: list[str | Path] = [*pip, "--python", python, "install", *here, next(folder.glob("*.whl"))]
     subprocess.run(install, check=True, env=without_repository())
     packages = next(environment.glob("lib/python*/site-packages"))
     # A path in a .pth file is searched, and .pth files in it are not read: the repository's own among them.
