@@ -180,8 +180,7 @@ def _check_form(out: Tensor, pixels: Tensor) -> Tensor:
     kind = KINDS[pixels.ndim - 1]
     if not out.ndim:
         raise InputError(
-            "The model returned a single number, as a loss is; give a function of images that returns the "
-            f"{kind}, or pick them with the output option."
+            f"The model returned a single number, as a loss is; give a function of {kind} that returns {kind}."
         )
     if out.shape != pixels.shape:
         check = "size of the images (a source takes ?size=N)" if kind == "images" else f"shape of the {kind}"
