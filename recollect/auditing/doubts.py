@@ -58,7 +58,7 @@ def _attacks(evidence: Evidence) -> Iterator[str]:
     if not evidence.attacks:
         yield "No attack was run: every method knows the mask."
     elif evidence.strongest_left_out:
-        yield f"The strongest attack, {evidence.strongest_left_out}, was not run; add it to the methods."
+        yield f"The attack {evidence.strongest_left_out}, usually the strongest, was not run; add it to the methods."
 
 
 def _damage(evidence: Evidence) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _unseen(control: Score | None, threshold: Threshold) -> Iterator[str]:
     exactly, restored = control.rate(EXACT.mse), control.rate(threshold.mse)
     if exactly.value > RESTORED_EXACTLY:
         yield (
-            f"{exactly.count} of {exactly.total} unseen images are recovered almost exactly: the model was trained on "
+            f"{exactly.count} of {exactly.total} unseen images are recovered accurately: the model was trained on "
             "them too, or the damage takes hardly anything away."
         )
     elif restored.value > RESTORED:

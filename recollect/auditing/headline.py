@@ -24,7 +24,7 @@ class Finding:
     control: Rate | None
     best: list[str]  # the strongest single method, and those that recover as many
     best_train: Rate
-    exactly: Mapping[str, Rate]  # by set: the images that any attack recovers almost exactly
+    exactly: Mapping[str, Rate]  # by set: the images that any attack recovers accurately
     returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
     handed_out: HandedOut  # what the gate counts: recovered, returned and generated images
     kind: str = "images"  # what is called images here: these, signals or rows
@@ -68,7 +68,7 @@ class Finding:
     @property
     def _exactly(self) -> str:
         unseen = f", and {self.exactly['control'].of_total} unseen images" if "control" in self.exactly else ""
-        return f"Almost exactly ({EXACT}): {self.exactly['train'].of_total}{unseen}."
+        return f"Accurately ({EXACT}): {self.exactly['train'].of_total}{unseen}."
 
     @property
     def _strongest(self) -> str:
@@ -150,7 +150,7 @@ def attribution(
 ) -> str | None:
     """Say what only the model recovers; None where no prior was tried.
 
-    Priors restore hardly anything almost exactly, so an image that they restore approximately is not attributed.
+    Priors restore hardly anything accurately, so an image that they restore approximately is not attributed.
     """
     if not prior or statistics.main_method in without_model:
         return None
@@ -161,7 +161,7 @@ def attribution(
     restored = generic.mse < APPROXIMATE
     exactly, roughly = (int(((own < threshold) & ~restored).sum()) for threshold in (ACCURATE, APPROXIMATE))
     return (
-        f"Attribution: attacks recover {roughly} of {len(own)} training images, {exactly} of them almost exactly, that "
+        f"Attribution: attacks recover {roughly} of {len(own)} training images, {exactly} of them accurately, that "
         f"no generic method restores. {_without_model(prior)} {int(restored.sum())} approximately."
     )
 

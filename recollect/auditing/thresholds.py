@@ -1,4 +1,4 @@
-"""When an image counts as recovered: almost exactly, by eye, or below an error of the user's own."""
+"""When an image counts as recovered: accurately, by eye, or below an error of the user's own."""
 
 from __future__ import annotations
 

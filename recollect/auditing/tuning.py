@@ -44,7 +44,7 @@ Row = dict[str, Any]  # one setting and what it recovered
 
 @dataclass(frozen=True)
 class Setting:
-    """What is chosen for a model: how freely a method departs from the damaged image, and its first mask."""
+    """What is chosen for a model: how far a method may depart from the damaged image, and its first mask."""
 
     gamma: float = 0.5
     start: Start = half_kept

@@ -143,7 +143,7 @@ def judged_thresholds(own: Threshold) -> list[Threshold]:
     """List a gate's own threshold and the named ones below it.
 
     Unseen images that are recovered by eye make the excess small. They must not hide training images that are recovered
-    almost exactly while unseen ones are not.
+    accurately while unseen ones are not.
     """
     return [own, *(threshold for threshold in NAMED.values() if threshold.mse < own.mse)]
 

@@ -77,7 +77,7 @@ class Extraction:
         distinct, total = self.distinct, len(self.ids)
         lines = [
             f"{distinct['approximate']} of the {total} training images came out of "
-            f"{counted(len(self.samples), 'sample')} ({self.kind}): {distinct['accurate']} of them almost exactly.",
+            f"{counted(len(self.samples), 'sample')} ({self.kind}): {distinct['accurate']} of them accurately.",
             f"By the patch rule of Carlini et al. (2023), {distinct['patches']} came out.",
             f"This took {self.evaluations} network evaluations{_each(self.evaluations_each)}.",
         ]

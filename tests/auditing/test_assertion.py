@@ -49,7 +49,7 @@ def test_a_model_that_memorized_fails_with_the_verdict_first_and_the_report_last
     ("model", "train", "control", "settings", "words"),
     [
         (forgets, STORED, UNSEEN, REFINED, "At least 299 training images are needed."),  # for the default limit of 1%
-        (forgets, STORED, UNSEEN, QUICK | {"methods": "iterate"}, "The strongest attack, refined, was not run"),
+        (forgets, STORED, UNSEEN, QUICK | {"methods": "iterate"}, "The attack refined, usually the strongest, was not"),
         (forgets, STORED, None, QUICK, "No unseen images were given"),
         (Memorizer(STORED.pixels), UNSEEN, STORED, QUICK, "The model does not fit its training images"),
         (lambda x: x, STORED, UNSEEN, QUICK, "The model copies its input"),

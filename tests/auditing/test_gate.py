@@ -50,7 +50,7 @@ def test_a_perfect_fit_does_not_hide_images_that_are_recovered_by_eye() -> None:
     assert found.facts["model"]["train_loss"] == 0
     assert found.headline.startswith(f"Attacks approximately recover {found.finding.train.count} of 40 training images")
     assert found.finding.train.count > 20
-    assert found.finding.beside.endswith("Almost exactly (MSE below 1e-07): 0 of 40, and 0 of 30 unseen images.")
+    assert found.finding.beside.endswith("Accurately (MSE below 1e-07): 0 of 40, and 0 of 30 unseen images.")
     nothing = gated(_fits_and_forgets)
     assert nothing.headline.startswith("Attacks recover 0 of 40 training images from this model, even approximately (")
 
@@ -110,7 +110,7 @@ def test_a_model_that_forgets_passes_with_enough_images_and_else_says_how_many()
     assert len(copies.facts["train"]["repeated"]) == 36
     weak = gated(_fits_and_forgets).verdict
     assert weak is not None
-    assert weak.reason.endswith("The strongest attack, refined, was not run; add it to the methods.")
+    assert weak.reason.endswith("The attack refined, usually the strongest, was not run; add it to the methods.")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_unseen_images_that_were_trained_on_cannot_make_a_model_pass() -> None:
     assert verdict is not None
     assert verdict.judged == "excess"
     assert verdict.outcome == "inconclusive"
-    assert "unseen images are recovered almost exactly: the model was trained on them too" in verdict.reason
+    assert "unseen images are recovered accurately: the model was trained on them too" in verdict.reason
 
 
 def test_methods_that_are_told_the_mask_can_fail_a_model_and_not_pass_it() -> None:

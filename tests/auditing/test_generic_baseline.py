@@ -59,7 +59,7 @@ def test_the_record_says_what_the_prior_was_trained_on_and_what_it_knows(
 
 def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(audited: Audit) -> None:
     assert audited.to_dict()["attribution"] == (
-        "Attribution: attacks recover 8 of 8 training images, 8 of them almost exactly, that no generic method "
+        "Attribution: attacks recover 8 of 8 training images, 8 of them accurately, that no generic method "
         "restores. A generic prior (ddnm) and simple inpainting (biharmonic), which know the masks, "
         "restore 0 approximately."
     )
@@ -84,7 +84,7 @@ def test_what_the_prior_restores_by_itself_is_not_attributed() -> None:
     assert restored > 0
     assert found.rate("train", "half", "ddnm", 1e-7).count < restored  # roughly restored counts, also beside exactly
     left = found.rate("train", "half", "blind", 5e-4).count - restored
-    assert f"attacks recover {left} of 6 training images, {left} of them almost exactly" in str(
+    assert f"attacks recover {left} of 6 training images, {left} of them accurately" in str(
         found.to_dict()["attribution"]
     )
     assert found.to_dict()["prior"]["known_to_it"] == "unknown"
@@ -99,7 +99,7 @@ def test_what_a_smooth_surface_restores_is_not_attributed_either(short: DDNM) ->
     found = audit(Memorizer(planes.pixels), train=planes, masks="block", gamma=0.5, start="half_kept", methods=methods)
     assert found.rate("train", "block", "blind").count == found.rate("train", "block", "biharmonic").count == 5
     sentence = str(found.attribution)
-    assert "attacks recover 0 of 5 training images, 0 of them almost exactly" in sentence
+    assert "attacks recover 0 of 5 training images, 0 of them accurately" in sentence
     assert sentence.endswith("restore 5 approximately.")
     strength = next(c for c in found.checks if c.name == "prior-strength")
     assert strength.level == "warning"

@@ -129,7 +129,7 @@ BOTH = statistics(
 def test_what_is_restored_without_the_model_is_not_attributed_to_it() -> None:
     sentence = attribution(BOTH, PRIOR, ["ddnm", "biharmonic"], 0.0)
     assert sentence == (
-        "Attribution: attacks recover 2 of 4 training images, 1 of them almost exactly, that no generic method "
+        "Attribution: attacks recover 2 of 4 training images, 1 of them accurately, that no generic method "
         "restores. A generic prior (ddnm) and simple inpainting (biharmonic), which know the masks, "
         "restore 1 approximately."
     )
