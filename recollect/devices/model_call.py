@@ -101,6 +101,9 @@ def call_of(f: Any) -> ModelCall:
 
 
 def _with_autograd(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Call f as it needs to be called without autograd; where autograd is on, derivatives go through f."""
+    if torch.is_grad_enabled():
+        return f(x)
     with torch.enable_grad():
         out = f(x.detach())
     return out.detach() if isinstance(out, Tensor) else out

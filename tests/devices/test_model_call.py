@@ -112,6 +112,23 @@ def test_a_forward_pass_that_takes_derivatives_runs_with_autograd() -> None:
     assert probe_model(GradientStep(), X.view(10, 1, 1, 1) / 10).deterministic
 
 
+def test_a_derivative_through_a_model_is_not_lost_to_what_it_needs_without_autograd() -> None:
+    class Squared(torch.nn.Module):
+        """x^2 as the derivative of x^3 / 3, with a graph of its own where one is wanted."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = x if x.requires_grad else x.requires_grad_()
+            return torch.autograd.grad((x**3).sum() / 3, x, create_graph=True)[0]
+
+    model, x = Squared(), torch.full((1, 1, 1, 1), 3.0)
+    with torch.no_grad():
+        assert float(apply_checked(model, x.clone())) == 9
+    x.requires_grad_()
+    apply_checked(model, x).sum().backward()
+    assert x.grad is not None
+    assert float(x.grad) == 6
+
+
 @pytest.mark.gpu
 def test_a_gpu_that_is_nearly_full(caplog: pytest.LogCaptureFixture) -> None:
     from recollect import Blind, Erasure
