@@ -56,6 +56,9 @@ def pages() -> dict[str, str]:
         "refined-on-fills": page(
             "Refined on networks that it was not developed on", refined_tables.tables(record("refined-on-fills"))
         ),
+        "refined-on-fills-cpu": page(
+            "Version 5 of refined on three of these networks", refined_tables.tables(record("refined-on-fills-cpu"))
+        ),
         "prior-32": page("The bundled prior, 32 x 32", prior.psnr_table(record("prior-32"))),
         "prior-64": page("A prior for 64 x 64", prior.psnr_table(record("prior-64"))),
         "canaries": page("Canaries in trained networks", canaries.tables(record("canaries"))),

@@ -41,6 +41,11 @@ def test_the_sentences_of_the_ablations_are_what_the_records_say() -> None:
     assert f"cycles for {cycling['images']} images there and recovers {cycling['blind']} of them" in words
     assert f"converges on {cycling['converged']} and recovers {cycling['refined']}" in words
     assert f"Only {100 * tables.converged(convolutional, 'refined'):.0f}% of the images converge" in words
+    later = tables.of(notes.record("refined-on-fills-cpu")["rows"], "set", "train")
+    assert [tables.below(later, what) for what in tables.THRESHOLDS] == [0, 0]
+    assert f"below `blind` or `iterate` in 0 of {len(later)} cells" in words
+    lost, images = (sum(row[what] for row in later) for what in ("lost", "images"))
+    assert f"It misses {lost} of {images:,} images that one of these recovers accurately" in words
     solved, trained = (row["masks"]["half"]["blind"]["accurate"] for row in notes.record("last-layer")["rows"][-2:])
     assert f"There {trained} of 60 images are recovered from the trained network, and {solved} from the solved" in words
     coverage = [row["coverage"] for row in notes.record("canary-coverage")["rows"]]
