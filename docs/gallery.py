@@ -24,6 +24,7 @@ This page is for people who want to see an audit before they run one. Each noteb
 and tries to recover them. It needs no download and takes less than two minutes on two CPU cores.
 """
 NOT_RUN = "*The outputs are missing here: this copy of the site was built without running the notebook.*"
+RAN = "*The outputs are of a run that took {seconds:.0f} seconds of CPU time.*"
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,15 @@ class GalleryPage:
 
     @classmethod
     def of(cls, name: str, source: Path) -> GalleryPage:
-        notebook = notebook_runs.kept(name, source)
-        ran = notebook is not None
-        notebook = notebook if notebook is not None else notebook_runs.read_source(source)
+        notebook, how = notebook_runs.kept(name, source), NOT_RUN
+        if notebook is None:
+            notebook = notebook_runs.read_source(source)
+        else:
+            how = RAN.format(seconds=notebook.metadata["recollect"]["cpu_seconds"])
         body, resources = MarkdownExporter().from_notebook_node(notebook, {"unique_key": name, "output_files_dir": ""})
         title, _, rest = body.partition("\n")
         alt = f"![{title.lstrip('# ')}]("
-        head = [title, "" if ran else f"\n{NOT_RUN}\n", f"\n[Download this notebook]({name}.ipynb)\n"]
+        head = [title, f"\n{how}\n", f"\n[Download this notebook]({name}.ipynb)\n"]
         markdown = "".join(head) + rest.replace("![png](", alt)
         return cls(name, notebook, markdown, {Path(path).name: data for path, data in resources["outputs"].items()})
 

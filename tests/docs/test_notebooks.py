@@ -99,7 +99,7 @@ def test_a_notebook_of_too_much_cpu_time_ends_the_build(tmp_path: Path, monkeypa
             notebook_runs.main()
 
 
-def test_a_page_has_a_title_a_summary_and_the_notebook_itself(tmp_path: Path) -> None:
+def test_a_page_has_a_title_a_summary_and_the_notebook_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "1-small.py"
     source.write_text(SMALL)
     page = gallery.GalleryPage.of("small", source)
@@ -107,6 +107,10 @@ def test_a_page_has_a_title_a_summary_and_the_notebook_itself(tmp_path: Path) ->
     assert page.markdown.startswith("# Small\n")
     assert gallery.NOT_RUN in page.markdown
     assert "```python\n1 + 1\n```" in page.markdown
+    ran = notebook_runs.read_source(source)
+    ran.metadata["recollect"] = {"cpu_seconds": 34.2}
+    monkeypatch.setattr(notebook_runs, "kept", lambda _name, _source: ran)
+    assert "\n*The outputs are of a run that took 34 seconds" in gallery.GalleryPage.of("small", source).markdown
     assert [path for path, _ in page.files()] == ["gallery/small.md", "gallery/small.ipynb"]
 
 
