@@ -15,7 +15,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +87,8 @@ def run_all(options: argparse.Namespace) -> None:
         "methods": options.methods, "rounds": options.rounds, "mask": options.mask,
         "threads": torch.get_num_threads(), "rows": [],
     }  # fmt: skip
-    if options.out and not results["commit"]:
-        raise InputError(f"A record names the commit that was measured; without a repository set {COMMIT}=HASH.")
+    if options.out:
+        check_commit(results)
     make_images(options.folder / "unseen.npy", UNSEEN, seed=1)
     for size in options.sizes:
         make_images(path_of(options.folder, size), size, seed=0)
@@ -96,6 +96,12 @@ def run_all(options: argparse.Namespace) -> None:
         if options.out:
             write_json(options.out, results)
     print(tables(results))
+
+
+def check_commit(results: Mapping[str, Any]) -> None:
+    """Refuse to record numbers of unknown code."""
+    if not results["commit"]:
+        raise InputError(f"A record names the commit that was measured; without a repository set {COMMIT}=HASH.")
 
 
 def path_of(folder: Path, size: int) -> Path:

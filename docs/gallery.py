@@ -37,8 +37,8 @@ class GalleryPage:
     pictures: dict[str, bytes]
 
     @classmethod
-    def of(cls, name: str, source: Path) -> GalleryPage:
-        notebook, how = notebook_runs.kept(name, source), NOT_RUN
+    def of(cls, name: str, source: Path, runs: Path = notebook_runs.RUNS) -> GalleryPage:
+        notebook, how = notebook_runs.kept(name, source, runs), NOT_RUN
         if notebook is None:
             notebook = notebook_runs.read_source(source)
         else:

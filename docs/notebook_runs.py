@@ -90,14 +90,13 @@ def key_of(source: Path) -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def too_slow(notebooks: Mapping[str, NotebookNode]) -> list[str]:
-    """Name the notebooks that took more CPU time than a reader is told, with that time."""
+def check_cpu_time(notebooks: Mapping[str, NotebookNode]) -> None:
+    """End the command if notebooks took more CPU time than a reader is told."""
     used = {name: notebook.metadata["recollect"]["cpu_seconds"] for name, notebook in notebooks.items()}
-    return [
-        f"{name} took {seconds:.0f} seconds of CPU time; a notebook may take {MOST_CPU_SECONDS}."
-        for name, seconds in used.items()
-        if seconds > MOST_CPU_SECONDS
-    ]
+    slow = {name: seconds for name, seconds in used.items() if seconds > MOST_CPU_SECONDS}
+    if slow:
+        listed = ", ".join(f"{name} ({seconds:.0f})" for name, seconds in slow.items())
+        sys.exit(f"A notebook may take {MOST_CPU_SECONDS} seconds of CPU time; these took more: {listed}.")
 
 
 def main(*names: str) -> None:
@@ -112,8 +111,7 @@ def main(*names: str) -> None:
         notebooks[name] = notebook
         made = notebook.metadata["recollect"]
         sys.stdout.write(f"{name}: {made['seconds']:.0f} s, {made['cpu_seconds']:.0f} s of CPU time\n")
-    if slow := too_slow(notebooks):
-        sys.exit("\n".join(slow))
+    check_cpu_time(notebooks)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.paper.origin import note_commit, origin
+from recollect import InputError
+from recollect.paper.origin import commit
 from tests.benchmarks import running
 from tests.benchmarks.running import ROOT, benchmark
 
@@ -24,19 +25,12 @@ def test_the_images_that_the_network_stores_are_recovered(tmp_path: Path) -> Non
     assert row["peak_bytes"] >= row["bytes_before"] > 0
 
 
-def test_a_record_names_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_names_the_commit(tmp_path: Path) -> None:
     module, out = benchmark("large_sets"), tmp_path / "large-sets.json"
-    row = json.loads((ROOT / "results/large-sets-cpu.json").read_text())["rows"][0]
-    monkeypatch.setattr(module, "measure_alone", lambda _options, _size: row)
-    options = "--sizes", "24", "--folder", str(tmp_path), "--device", "cpu", "--out", str(out)
-    monkeypatch.setenv("RECOLLECT_COMMIT", "0123456789ab")
-    note_commit()
-    run(*options)
-    assert json.loads(out.read_text())["commit"] == "0123456789ab"
-    monkeypatch.setattr(module, "origin", lambda device: {**origin(device), "commit": None})
-    assert "set RECOLLECT_COMMIT=HASH" in refused(*options)
-    monkeypatch.undo()
-    note_commit()
+    run("--sizes", "24", "--stored", "6", "--folder", str(tmp_path), "--device", "cpu", "--out", str(out))
+    assert json.loads(out.read_text())["commit"] == commit()
+    with pytest.raises(InputError, match="set RECOLLECT_COMMIT=HASH"):
+        module.check_commit({"commit": None})
 
 
 def test_images_are_drawn_once(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import ast
 import re
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -81,25 +80,28 @@ def test_a_run_is_kept_until_its_source_changes(tmp_path: Path) -> None:
     assert not problems(notebook)
     assert notebook.cells[-1].outputs[0].data["text/plain"] == "2"
     assert notebook.metadata["recollect"]["cpu_seconds"] > 0  # a kernel starts
-    assert notebook_runs.too_slow({"small": notebook}) == []
+    notebook_runs.check_cpu_time({"small": notebook})
     source.write_text(SMALL.replace("1 + 1", "1 + 2"))
     assert notebook_runs.kept("small", source, tmp_path) is None
 
 
-def test_a_notebook_of_too_much_cpu_time_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def recorded(source: Path, cpu_seconds: float) -> Any:
+    """A notebook as after a run that took this time."""
+    notebook = notebook_runs.read_source(source)
+    notebook.metadata["recollect"] = {"key": notebook_runs.key_of(source), "seconds": 500, "cpu_seconds": cpu_seconds}
+    return notebook
+
+
+def test_a_notebook_of_too_much_cpu_time_ends_the_build(tmp_path: Path) -> None:
     """By the time that was recorded: no clock runs here."""
     source = tmp_path / "1-small.py"
     source.write_text(SMALL)
-    notebook = notebook_runs.read_source(source)
-    monkeypatch.setattr(notebook_runs, "SOURCES", tmp_path)
-    monkeypatch.setattr(notebook_runs, "kept", lambda _name, _source: notebook)
-    for seconds, ends in ((120, False), (121, True)):
-        notebook.metadata["recollect"] = {"seconds": 500, "cpu_seconds": seconds}
-        with pytest.raises(SystemExit, match="small took 121 seconds of CPU time") if ends else nullcontext():
-            notebook_runs.main()
+    notebook_runs.check_cpu_time({"small": recorded(source, 120)})
+    with pytest.raises(SystemExit, match=r"120 seconds of CPU time; these took more: large \(121\)\."):
+        notebook_runs.check_cpu_time({"small": recorded(source, 120), "large": recorded(source, 121)})
 
 
-def test_a_page_has_a_title_a_summary_and_the_notebook_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_has_a_title_a_summary_and_the_notebook_itself(tmp_path: Path) -> None:
     source = tmp_path / "1-small.py"
     source.write_text(SMALL)
     page = gallery.GalleryPage.of("small", source)
@@ -107,11 +109,10 @@ def test_a_page_has_a_title_a_summary_and_the_notebook_itself(tmp_path: Path, mo
     assert page.markdown.startswith("# Small\n")
     assert gallery.NOT_RUN in page.markdown
     assert "```python\n1 + 1\n```" in page.markdown
-    ran = notebook_runs.read_source(source)
-    ran.metadata["recollect"] = {"cpu_seconds": 34.2}
-    monkeypatch.setattr(notebook_runs, "kept", lambda _name, _source: ran)
-    assert "\n*The outputs are of a run that took 34 seconds" in gallery.GalleryPage.of("small", source).markdown
     assert [path for path, _ in page.files()] == ["gallery/small.md", "gallery/small.ipynb"]
+    notebook_runs.keep("small", recorded(source, 34.2), tmp_path)
+    page = gallery.GalleryPage.of("small", source, tmp_path)
+    assert "\n*The outputs are of a run that took 34 seconds" in page.markdown
 
 
 @pytest.mark.slow
