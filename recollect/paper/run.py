@@ -47,9 +47,7 @@ def run(
         asked_for = _asked_for(work, computable, shown)
         on_workers = replace(workspace, device=worker_device or workspace.device)
         done = True
-        parts = in_parts(asked_for, experiments, scale)
-        ordered = one_by_one(parts) if by_training else [*parts.values()]
-        for part in ordered or [{}]:  # facts may need no training
+        for part in _ordered(asked_for, experiments, scale, by_training):
             jobs = [
                 MeasureCells(on_workers, fit, cells, fit in shown, masks_together, asked_for[fit], kept.get(fit))
                 for fit, cells in part.items()
@@ -59,6 +57,12 @@ def run(
         workspace.store.pack()
         log(f"{budget.spent:.0f} s; {progress(workspace, work)}{seconds_recorded(workspace, work)}")
         return done and not _count_missing(workspace, computable)
+
+
+def _ordered(work: Work, experiments: Sequence[Experiment], scale: Scale, by_training: bool) -> list[Work]:
+    """List what is computed together, in order; one part without trainings if there is none, for facts need none."""
+    parts = in_parts(work, experiments, scale)
+    return (one_by_one(parts) if by_training else [*parts.values()]) or [{}]
 
 
 def _set_aside(

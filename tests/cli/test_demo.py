@@ -20,7 +20,7 @@ def test_the_demo_tells_what_happens_and_ends_with_the_report(tmp_path: Path, mo
     result = here("demo", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("An autoencoder is trained until it reproduces 40 crops of photographs.")
-    assert "0 of 4 training images, even approximately (95% interval" in " ".join(result.stdout.split())
+    assert "0 of 4 training images from this model, even approximately (95% interval" in " ".join(result.stdout.split())
     assert "any attack" in result.stdout
     assert f"The report: {tmp_path / 'audit' / 'report.html'}" in result.stdout.replace("\n", "")
     again = here("demo", "--out", str(tmp_path), "--json")
