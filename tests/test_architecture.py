@@ -122,7 +122,15 @@ def imported(tree: ast.AST, path: Path) -> Iterator[str]:
             inside = ["recollect", *path.relative_to(PACKAGE).parent.parts]
             base = ".".join(inside[: len(inside) - node.level + 1]) if node.level else ""
             module = ".".join(filter(None, [base, node.module]))
-            yield from ([f"recollect.{alias.name}" for alias in node.names] if module == "recollect" else [module])
+            for alias in node.names:
+                full = f"{module}.{alias.name}"
+                yield full if module == "recollect" or is_module(full) else module
+
+
+def is_module(name: str) -> bool:
+    """Whether the package has a file or a folder of this name."""
+    path = PACKAGE.parent.joinpath(*name.split("."))
+    return path.is_relative_to(PACKAGE) and (path.is_dir() or path.with_suffix(".py").exists())
 
 
 class WithoutTypes(ast.NodeTransformer):
@@ -160,7 +168,8 @@ def test_imports_within_the_package(path: Path) -> None:
     part = part_of(path)
     if part in ANYTHING:
         return
-    allowed, modules = MAY_IMPORT[part] | {part}, imported(ast.parse(path.read_text()), path)
+    allowed, modules = MAY_IMPORT[part] | {part}, set(imported(ast.parse(path.read_text()), path))
+    assert "recollect" not in modules, "import the module that is used: the whole package hides it"
     used = {part_imported(name, allowed) for name in modules if name.startswith("recollect.")}
     forbidden = used - allowed
     assert not forbidden, f"{part} may not import {sorted(forbidden)}"
@@ -176,8 +185,8 @@ def test_the_terminal_is_touched_in_few_places() -> None:
         return rich or bool(names & {"print", "sys.stdout", "sys.stderr", "sys.argv"})
 
     inside = [path for path in files() if part_of(path) not in {"cli", *ANYTHING}]
-    places = {path.relative_to(PACKAGE).as_posix() for path in inside if touches(path)}
-    assert places == {"auditing/printout.py", "auditing/progress.py", "user_code.py"}
+    touching = {path.relative_to(PACKAGE).as_posix() for path in inside if touches(path)}
+    assert touching == {"auditing/printout.py", "auditing/progress.py", "user_code.py"}
 
 
 def test_contributing_says_what_every_part_is_about() -> None:
@@ -188,13 +197,16 @@ def test_contributing_says_what_every_part_is_about() -> None:
 
 
 def test_the_engine_imports_acceleration_in_one_place() -> None:
-    def places(path: Path) -> list[str]:
+    def accelerates(code: ast.AST, path: Path) -> bool:
+        return any(name.startswith("recollect.accelerate") for name in imported(code, path))
+
+    def importing_functions(path: Path) -> list[str]:
         functions = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.FunctionDef)]
-        return [f"{path.name}: {f.name}" for f in functions if "recollect.accelerate" in imported(f, path)]
+        return [f"{path.name}: {f.name}" for f in functions if accelerates(f, path)]
 
     engine = [path for path in files() if part_of(path) == "engine"]
-    assert [place for path in engine for place in places(path)] == ["runtime.py: _find_accelerator"]
-    assert not [path for path in engine if "recollect.accelerate" in set(imported(at_the_top(path), path))]
+    assert [name for path in engine for name in importing_functions(path)] == ["runtime.py: _find_accelerator"]
+    assert not [path for path in engine if accelerates(at_the_top(path), path)]
 
 
 @pytest.mark.parametrize("path", [p for p in files() if part_of(p) in LEAN], ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -214,14 +226,7 @@ def test_what_is_imported_when_used_is_at_the_top_of_no_file(name: str) -> None:
 
 def needed_modules(path: Path, modules: dict[str, Path]) -> set[str]:
     """The modules of the package that a file imports, wherever it does; not those that only its types name."""
-    needed: set[str] = set()
-    for node in ast.walk(WithoutTypes().visit(ast.parse(path.read_text()))):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
-        for module in imported(node, path):
-            files_of_package = {f"{module}.{alias.name}" for alias in node.names} & set(modules)
-            needed |= files_of_package or {module} & set(modules)
-    return needed
+    return set(imported(WithoutTypes().visit(ast.parse(path.read_text())), path)) & set(modules)
 
 
 def test_no_modules_import_each_other() -> None:
@@ -240,10 +245,12 @@ def test_one_part_alone_knows_of_ray() -> None:
 
 def test_the_reader_of_imports_reads_them() -> None:
     code = (
-        "import a.b\nfrom recollect import scoring\nfrom . import x\nfrom ..images import Images\ndef f():\n  import c"
+        "import a.b\nfrom recollect import scoring\nfrom . import x, admm\nfrom ..images import Images\n"
+        "from recollect.paper import measure\ndef f():\n  import c"
     )
     names = set(imported(ast.parse(code), PACKAGE / "methods" / "blind.py"))
-    assert names == {"a.b", "recollect.scoring", "recollect.methods", "recollect.images", "c"}
+    own = {"recollect.methods", "recollect.methods.admm"}
+    assert names == {"a.b", "recollect.scoring", *own, "recollect.images", "recollect.paper.measure", "c"}
 
 
 HEAVY = ["PIL", "scipy", "skimage", "pandas", "matplotlib", "typer", "rich", "jinja2", "safetensors", "pooch", "tqdm"]
