@@ -209,9 +209,9 @@ def _moved_copies_of(
         if not len(rows):
             return
         rows = rows[parts[number, rows, 0].argsort()]
-        part = _View(
-            left[rows.numpy()], slice(down + dy, height - down + dy), slice(right + dx, width - right + dx), mirrored
-        )
+        shifted_rows = slice(down + dy, height - down + dy)
+        shifted_columns = slice(right + dx, width - right + dx)
+        part = _View(left[rows.numpy()], shifted_rows, shifted_columns, mirrored)
         pairs = _closest(part, parts[number, rows].to(targets.device), middle, targets, near)
         for pair in pairs:
             if pair.mse <= _MOVED_SHARE * _variance(middle, position_in_middle[pair.second]):
@@ -331,22 +331,71 @@ def _closest(
     earlier: bool = False,
 ) -> tuple[Pair, ...]:
     """Find the closest other of each image within near; `earlier` compares each with those before it in the set."""
-    best = torch.full((len(images),), torch.inf, dtype=torch.float64)
-    twin = torch.full((len(images),), -1)
+    closest = _Closest(images, others, near)
     at_once = _AT_ONCE_CUDA if averages.is_cuda else _AT_ONCE
     for top in range(0, len(images), at_once):
         end = min(top + at_once, len(others)) if earlier else len(others)
         rows = averages[top : top + at_once]
         for left in range(0, end, at_once):
             columns = other_averages[left : left + at_once]
-            if _apart(rows, columns) > near + _ROUNDING:
+            if _apart(rows, columns) > closest.limit:
                 continue
             distance = _squared_distances(rows, columns)
             if earlier and left + at_once > top:
                 distance.masked_fill_(~_before(distance, top, left), torch.inf)
-            _compare(images, others, distance, top, left, near, best, twin)
-    alike = (best <= near).nonzero().flatten().tolist()
-    return tuple(Pair(images.ids[i], others.ids[int(twin[i])], float(best[i])) for i in alike)
+            closest.compare(distance, top, left)
+    return closest.pairs()
+
+
+class _Closest:
+    """The closest other of each image among those compared so far."""
+
+    def __init__(self, images: _View, others: _View, near: float) -> None:
+        self._images, self._others, self._near = images, others, near
+        self.limit = near + _ROUNDING  # of distances that are computed from factors
+        self._best = torch.full((len(images),), torch.inf, dtype=torch.float64)
+        self._twin = torch.full((len(images),), -1)
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """Pair each image that has an other within near with the closest."""
+        alike = (self._best <= self._near).nonzero().flatten().tolist()
+        ids, others = self._images.ids, self._others.ids
+        return tuple(Pair(ids[i], others[int(self._twin[i])], float(self._best[i])) for i in alike)
+
+    def compare(self, distance: Tensor, top: int, left: int) -> None:
+        """Compare in full what is near by averages; where too many averages are near, what is near in full.
+
+        `distance` is between the averages of images from `top` on and of others from `left` on.
+        """
+        rows = (distance.amin(1) <= self.limit).nonzero().flatten()
+        if not len(rows):
+            return
+        distance, rows = distance[rows].cpu(), rows.cpu()
+        gaining = self._try(distance, rows + top, left)
+        if not bool(gaining.any()):
+            return
+        for few, bound in zip(rows[gaining].split(_PAIRS), distance[gaining].split(_PAIRS), strict=True):
+            full = _distances(self._images, few + top, self._others, left, distance.shape[1])
+            full.masked_fill_(bound > self.limit, torch.inf)
+            self._try(full, few + top, left)
+
+    def _try(self, distance: Tensor, rows: Tensor, left: int) -> Tensor:
+        """Compare with the nearest _TRIES, in order, while an image could gain; return which could gain by more."""
+        bounds, columns = distance.topk(min(_TRIES, distance.shape[1]), largest=False)
+        for bound, column in zip(bounds.T, columns.T, strict=True):
+            gaining = self._could_gain(bound, rows)
+            if not bool(gaining.any()):
+                break
+            first, second = rows[gaining], column[gaining] + left
+            mse = _mse(self._images, first, self._others, second)
+            closer = mse < self._best[first]
+            self._best[first[closer]] = mse[closer]
+            self._twin[first[closer]] = second[closer]
+        return self._could_gain(bounds[:, -1], rows) & (distance.shape[1] > _TRIES)
+
+    def _could_gain(self, bound: Tensor, rows: Tensor) -> Tensor:
+        """Say which rows could have a closer other at a distance of no less than this."""
+        return (bound <= self.limit) & (bound - _ROUNDING < self._best[rows]) & (self._best[rows] > 0)
 
 
 def _before(distance: Tensor, top: int, left: int) -> Tensor:
@@ -371,59 +420,6 @@ def _factors(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
     left = torch.cat([-2 * rows, rows.square().sum(1, keepdim=True), torch.ones_like(rows[:, :1])], dim=1)
     right = torch.cat([columns, torch.ones_like(columns[:, :1]), columns.square().sum(1, keepdim=True)], dim=1)
     return left, right
-
-
-def _compare(
-    images: _View,
-    others: _View,
-    distance: Tensor,
-    top: int,
-    left: int,
-    near: float,
-    best: Tensor,
-    twin: Tensor,
-) -> None:
-    """Compare in full what is near by averages; where too many averages are near, what is near in full."""
-    limit = near + _ROUNDING
-    rows = (distance.amin(1) <= limit).nonzero().flatten()
-    if not len(rows):
-        return
-    distance, rows = distance[rows].cpu(), rows.cpu()
-    gaining = _try(images, others, distance, rows + top, left, limit, best, twin)
-    if not bool(gaining.any()):
-        return
-    for few, bound in zip(rows[gaining].split(_PAIRS), distance[gaining].split(_PAIRS), strict=True):
-        full = _distances(images, few + top, others, left, distance.shape[1])
-        full.masked_fill_(bound > limit, torch.inf)
-        _try(images, others, full, few + top, left, limit, best, twin)
-
-
-def _try(
-    images: _View,
-    others: _View,
-    distance: Tensor,
-    rows: Tensor,
-    left: int,
-    limit: float,
-    best: Tensor,
-    twin: Tensor,
-) -> Tensor:
-    """Compare with the nearest _TRIES, in order, while an image could gain by it; return which could gain by more."""
-
-    def hopeful(bound: Tensor) -> Tensor:
-        return (bound <= limit) & (bound - _ROUNDING < best[rows]) & (best[rows] > 0)
-
-    bounds, columns = distance.topk(min(_TRIES, distance.shape[1]), largest=False)
-    for bound, column in zip(bounds.T, columns.T, strict=True):
-        gaining = hopeful(bound)
-        if not bool(gaining.any()):
-            break
-        first, second = rows[gaining], column[gaining] + left
-        mse = _mse(images, first, others, second)
-        closer = mse < best[first]
-        best[first[closer]] = mse[closer]
-        twin[first[closer]] = second[closer]
-    return hopeful(bounds[:, -1]) & (distance.shape[1] > _TRIES)
 
 
 def _distances(images: _View, rows: Tensor, others: _View, left: int, count: int) -> Tensor:

@@ -108,8 +108,8 @@ def find_in_small_blocks(train: torch.Tensor, control: torch.Tensor) -> Duplicat
 
 def test_a_moved_copy_is_found_among_many_blocks(rng: torch.Generator) -> None:
     train, control = smooth(60, rng, 16), smooth(30, rng, 16)
-    for place, (source, *how) in {2: (40, True, 0, 0), 17: (5, False, 2, -1), 29: (59, True, -1, 2)}.items():
-        control[place] = moved(train[source], *how)  # type: ignore[arg-type]
+    for position, (source, *how) in {2: (40, True, 0, 0), 17: (5, False, 2, -1), 29: (59, True, -1, 2)}.items():
+        control[position] = moved(train[source], *how)  # type: ignore[arg-type]
     whole = find_duplicates(Images(train), Images(control))
     assert [(pair.first, pair.second) for pair in whole.across] == [("2", "40"), ("17", "5"), ("29", "59")]
     assert find_in_small_blocks(train, control) == whole
