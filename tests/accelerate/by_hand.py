@@ -11,21 +11,17 @@ from torch.nn import functional
 
 from recollect.accelerate.backend import Activation, AdmmStep, LayerCall, LayerOutput
 from recollect.accelerate.dispatch import KernelDispatch, weights_among
-from recollect.accelerate.tf32x3.launch_plan import fits_int32
 from recollect.accelerate.tf32x3.lowering import Lowering, lowering_of
-from recollect.accelerate.tf32x3.packing import Packed, pack, packed_bytes
-from recollect.accelerate.tf32x3.tensor_cores import fills_chunks, fuse_upsampling
+from recollect.accelerate.tf32x3.packing import Packed
+from recollect.accelerate.tf32x3.tensor_cores import TensorCores
 
 CPU = torch.device("cpu")
 
 
-class ByHand:
-    """Takes what tensor cores take."""
+class ByHand(TensorCores):
+    """Takes and packs what tensor cores take and pack, and launches nothing."""
 
     description = "by hand"
-    fewest_images = 1
-    tile_rows = 64
-    fuses_activations = True
 
     def __init__(self) -> None:
         self.calls: list[LayerCall] = []
@@ -42,27 +38,12 @@ class ByHand:
     def scales(self) -> list[int]:
         return [call.scale for call in self.calls]
 
-    def takes(self, weight: Tensor) -> bool:
-        return fills_chunks(weight)
-
-    def packed_bytes(self, weight: Tensor) -> int:
-        return packed_bytes(weight)
-
-    def is_usable(self, _weights: list[Tensor]) -> bool:
+    def is_usable(self, weights: list[Tensor]) -> bool:
         return True
-
-    def accepts(self, call: LayerCall) -> bool:
-        return fits_int32(call)
-
-    def fuse_upsampling(self, call: LayerCall, source: Tensor) -> LayerCall | None:
-        return fuse_upsampling(call, source)
-
-    def layout(self, call: LayerCall) -> Lowering:
-        return lowering_of(call)
 
     def pack(self, weight: Tensor, layout: Lowering) -> Packed:
         self.packed.append(layout)
-        return pack(weight, layout)
+        return super().pack(weight, layout)
 
     def run(self, call: LayerCall, packed: Packed, activation: Activation | None) -> LayerOutput:
         self.calls.append(call)
@@ -80,7 +61,7 @@ class ByHand:
         self.pooled.append(tuple(maps.shape))
         return functional.max_pool2d(maps, 2)
 
-    def admm_step(self, _values: int) -> AdmmStep | None:
+    def admm_step(self, values: int) -> AdmmStep | None:
         return admm_step
 
 
