@@ -7,15 +7,16 @@
 DATA holds `tiny-imagenet-200.zip`, `svhn/` and `cifar-10-batches-py/`; without it the images are random. The second
 command runs every GPU case in a few minutes on one H200 and needs torch, numpy, Pillow, scipy and safetensors.
 
-For the same images, network and first masks it times:
-(a) one image at a time with the paper's stopping rule. If that exceeds the budget, the images that settle soonest are
-    run, and the rest is extrapolated from the rounds that the rule needs;
-(b) all images at once, until every one has stopped. If that exceeds the budget, some rounds are run and the rest is
-    extrapolated;
-(c) recollect's `Blind`, with everything included;
-each the shortest of several runs; and
-network alone: at its best batch size, for exactly the image-steps that (c) needs. Each round of 40 steps applies the
-    network 39 times, because the last step's output is never used.
+For the same images, network and first masks it times, and takes the shortest of several runs:
+
+- (a) one image at a time with the paper's stopping rule. If that exceeds the budget, the images that settle soonest are
+  run, and the rest is extrapolated from the rounds that the rule needs.
+- (b) all images at once, until every one has stopped. If that exceeds the budget, some rounds are run and the rest is
+  extrapolated.
+- (c) recollect's `Blind`, with everything included.
+- The network alone: at its best batch size, for exactly the image-steps that (c) needs. Each round of 40 steps applies
+  the network 39 times, because the last step's output is never used.
+
 "Same batches" is the network alone at the batch sizes of (c), as recollect runs it: with kernels of its choice, on a
 GPU captured if that is faster. "(c) / network alone" is the median of turns in which both ran one after the other.
 """

@@ -4,9 +4,9 @@
     python benchmarks/shorter_training.py --tables shorter-training.json
 
 The same small U-Net is trained on the same images, with a learning rate that is annealed over fewer or more steps. Each
-length is trained in four ways: with the recipe, with a weight decay that adds up to that of the shortest training, with
-no weight decay, and without an average of the weights. Recovered images are counted at each train loss that is passed,
-and at the end. Lengths are in steps, so a run does not depend on the speed of the machine.
+length is trained in four variants: with the recipe, with a weight decay that adds up to that of the shortest training,
+with no weight decay, and without an average of the weights. Recovered images are counted at each train loss that is
+passed, and at the end. Lengths are in steps, so a run does not depend on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from recollect.training import Recipe, train_to_loss
 MASKS = ("block", "half", "dust")
 GAMMA = 1.0  # the paper's for U-Nets
 LOSSES = (1e-4, 1e-5, 1e-6, 1e-7)
-WAYS = ("recipe", "equal total decay", "no decay", "no average")
+VARIANTS = ("recipe", "equal total decay", "no decay", "no average")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> None:
     }  # fmt: skip
     for seed in options.seeds:
         for steps in options.steps:
-            for way in options.ways:
-                results["rows"] += fit_and_recover(images, way, steps, seed, options, device)
+            for variant in options.variants:
+                results["rows"] += fit_and_recover(images, variant, steps, seed, options, device)
                 if options.out:
                     write_json(options.out, results)
     print(tables(results))
@@ -69,7 +69,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--steps", type=int, nargs="+", default=[2000, 4000, 8000], help="that the rate is annealed over"
     )
-    parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
+    parser.add_argument("--variants", nargs="+", default=VARIANTS, choices=VARIANTS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43, 44])
     parser.add_argument("--until", type=float, default=1e-8, help="train loss at which a training ends")
     parser.add_argument("--device")
@@ -79,25 +79,26 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def recipe_of(way: str, network: UNet, images: int, steps: int, shortest: int, seed: int) -> Recipe:
-    """Return the recipe with its rate annealed over the steps, changed in one way."""
+def recipe_of(variant: str, network: UNet, images: int, steps: int, shortest: int, seed: int) -> Recipe:
+    """Return the recipe with its rate annealed over the steps, changed as the variant says."""
     usual = Recipe.for_network(network, images, seed=seed)
     changes: dict[str, Mapping[str, Any]] = {
         "equal total decay": {"weight_decay": usual.weight_decay * shortest / steps},
         "no decay": {"weight_decay": 0.0},
         "no average": {"average_steps": None},
     }
-    return replace(usual, anneal_steps=steps, **changes.get(way, {}))
+    return replace(usual, anneal_steps=steps, **changes.get(variant, {}))
 
 
 def fit_and_recover(
-    images: Images, way: str, steps: int, seed: int, options: argparse.Namespace, device: torch.device
+    images: Images, variant: str, steps: int, seed: int, options: argparse.Namespace, device: torch.device
 ) -> list[dict[str, Any]]:
     """Train once; count what is recovered at each loss that was passed, and from the last weights."""
     network = UNet(channels=images.image_shape[0], widths=options.widths, activation=options.activation, seed=seed)
-    recipe = recipe_of(way, network, len(images), steps, min(options.steps), seed)
+    recipe = recipe_of(variant, network, len(images), steps, min(options.steps), seed)
     losses = [loss for loss in LOSSES if loss > options.until]
-    about = {"way": way, "steps": steps, "seed": seed, "images": len(images), "weight_decay": recipe.weight_decay}
+    about = {"variant": variant, "steps": steps, "seed": seed, "images": len(images)}
+    about["weight_decay"] = recipe.weight_decay
     with TemporaryDirectory() as folder:
         done = train_to_loss(
             network, images, options.until, losses, recipe=recipe, out=folder, device=device, max_steps=steps
@@ -123,18 +124,18 @@ def recovered(f: torch.nn.Module, images: Images) -> dict[str, list[int]]:
 
 
 def tables(results: dict[str, Any]) -> str:
-    """Make a row for each length and way: the images recovered at each loss, over all masks and trainings."""
+    """Make a row for each length and variant: the images recovered at each loss, over all masks and trainings."""
     rows = results["rows"]
     head = f"{results['device']}; torch {results['versions']['torch']}; {results['date']}; {results['images']}; "
     head += f"U-Net {'-'.join(map(str, results['widths']))}, {results['activation']}"
     runs: dict[tuple[int, str], dict[float | None, list[dict[str, Any]]]] = {}
     for row in rows:
-        runs.setdefault((row["steps"], row["way"]), {}).setdefault(row["wanted"], []).append(row)
+        runs.setdefault((row["steps"], row["variant"]), {}).setdefault(row["wanted"], []).append(row)
     losses = [*dict.fromkeys(row["wanted"] for row in rows if row["wanted"]), None]
-    titles = ["steps", "way", "last train loss", *(f"{loss:.0e}" for loss in losses if loss), "end"]
+    titles = ["steps", "variant", "last train loss", *(f"{loss:.0e}" for loss in losses if loss), "end"]
     lines = [
-        [f"{steps:,}", way, last_losses(stages[None]), *(counts_of(stages.get(loss, [])) for loss in losses)]
-        for (steps, way), stages in sorted(runs.items())
+        [f"{steps:,}", variant, last_losses(stages[None]), *(counts_of(stages.get(loss, [])) for loss in losses)]
+        for (steps, variant), stages in sorted(runs.items())
     ]
     words = "Images recovered accurately / approximately by blind in percent, over all masks and trainings:"
     return "\n\n".join([head, words, table(titles, lines)])

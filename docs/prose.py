@@ -1,4 +1,4 @@
-"""Check the prose of pages, notebooks and docstrings: banned words, long sentences, long pages.
+"""Check the prose of pages, notebooks, docstrings and comments: banned words, long sentences, long pages.
 
     python docs/prose.py
 
@@ -10,8 +10,10 @@ the pages for users: its notebooks are examples side by side, of which a reader 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -31,7 +33,7 @@ USER_PAGES = (
 RESEARCH_NOTES = "docs/research/*.md"
 FOR_CONTRIBUTORS = ("CONTRIBUTING.md", "CHANGELOG.md", "docs/contributing/*.md", "docs/reference/cli.md")
 NOTEBOOKS = "docs/notebooks/*.py"
-CODE = "recollect/**/*.py"
+CODE = ("recollect/**/*.py", "benchmarks/*.py", "docs/*.py")
 LONGEST_IN_CODE = 40  # words of a sentence of a docstring
 TECHNICAL = r"\bon the way\b|\bproducts\b"  # in docstrings: between start and end; of matrices with vectors
 LIMITS = {
@@ -108,10 +110,10 @@ def long_sentences(text: str, longest: int = LONGEST_SENTENCE) -> list[str]:
 def banned_words(text: str) -> list[str]:
     """Name words that are ruled out, with what to write instead."""
     joined = "\n".join(prose(text))
-    found = [
+    matches = [
         (match[0], better) for word, better in BANNED.items() for match in re.finditer(rf"\b{word}\b", joined, re.I)
     ]
-    return [f"'{word}': write {better}" for word, better in found]
+    return [f"'{word}': write {better}" for word, better in matches]
 
 
 def words(text: str) -> int:
@@ -123,9 +125,11 @@ def long_pages(user: Mapping[str, str], research: Mapping[str, str]) -> list[str
     """Name pages beyond their limit, and say so if all pages for users together are too long."""
     counts = {name: words(text) for name, text in {**user, **research}.items()}
     limits = LIMITS | {name: RESEARCH_NOTE for name in research if name not in LIMITS}
-    found = [f"{name}: {counts[name]} words of {limit}" for name, limit in limits.items() if counts[name] > limit]
+    too_long = [f"{name}: {counts[name]} words of {limit}" for name, limit in limits.items() if counts[name] > limit]
     total = sum(counts[name] for name in user)
-    return found + [f"user pages: {total} words of {ALL_USER_PAGES}"] * (total > ALL_USER_PAGES)
+    if total > ALL_USER_PAGES:
+        too_long.append(f"user pages: {total} words of {ALL_USER_PAGES}")
+    return too_long
 
 
 def long_notebooks(notebooks: Mapping[str, str]) -> list[str]:
@@ -149,14 +153,21 @@ def docstrings(source: str) -> str:
     return "\n\n".join(re.split(r"^(?:Args|Attributes|Returns|Examples):$", text, flags=re.M)[0] for text in texts)
 
 
+def comments(source: str) -> str:
+    """Join the comments of a module, each as a paragraph of its own."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return "\n\n".join(token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT)
+
+
 def problems_of_code() -> list[str]:
-    """Name what is wrong with docstrings; comments are not read."""
-    found = []
-    for name, source in read(CODE).items():
+    """Name what is wrong with docstrings, and the banned words of comments."""
+    wrong = []
+    for name, source in read(*CODE).items():
         text = docstrings(source)
-        found += [f"{name}: {line}" for line in long_sentences(text, LONGEST_IN_CODE)]
-        found += [f"{name}: {line}" for line in banned_words(re.sub(TECHNICAL, "", text, flags=re.I))]
-    return found
+        wrong += [f"{name}: {line}" for line in long_sentences(text, LONGEST_IN_CODE)]
+        plain_text = re.sub(TECHNICAL, "", f"{text}\n\n{comments(source)}", flags=re.I)
+        wrong += [f"{name}: {line}" for line in banned_words(plain_text)]
+    return wrong
 
 
 def problems() -> list[str]:
@@ -164,10 +175,10 @@ def problems() -> list[str]:
     user, research, contributors = read(*USER_PAGES), read(RESEARCH_NOTES), read(*FOR_CONTRIBUTORS)
     notebooks = {name: notebook_prose(source) for name, source in read(NOTEBOOKS).items()}
     pages = {**user, **research, **contributors, **notebooks}
-    found = [f"{name}: {line}" for name, text in pages.items() for line in long_sentences(text)]
-    found += [f"{name}: {line}" for name, text in pages.items() for line in banned_words(text)]
+    wrong = [f"{name}: {line}" for name, text in pages.items() for line in long_sentences(text)]
+    wrong += [f"{name}: {line}" for name, text in pages.items() for line in banned_words(text)]
     written = {name: text for name, text in user.items() if name not in GENERATED}
-    return found + long_pages(written, research) + long_notebooks(notebooks) + problems_of_code()
+    return wrong + long_pages(written, research) + long_notebooks(notebooks) + problems_of_code()
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class Demo:
         """Train a small fully connected network until it fits the photographs."""
         images = load(self.train)
         network = FullyConnected(images.shape, layers=self.layers, width=self.width, seed=self.seed)
-        recipe = Recipe(seed=self.seed, solve_below=1e-5)  # minutes sooner than training all the way
+        recipe = Recipe(seed=self.seed, solve_below=1e-5)  # minutes sooner than training to the end
         return train_to_loss(network, images, self.loss, recipe=recipe, out=out, device="cpu", report=report)
 
     def audit_network(self, network: nn.Module, out: Path, progress: AuditProgress | None = None) -> Audit:

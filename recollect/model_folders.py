@@ -81,7 +81,7 @@ def check_size(folder: Path, build: Callable[[], nn.Module]) -> None:
     try:
         with quiet("diffusers", "transformers"):
             outline = outline_within(MOST_TENSORS, stored, build)
-    except Exception as error:  # settings can be wrong in a dozen ways
+    except Exception as error:  # libraries refuse wrong settings with any error
         reason = first_line(error).rstrip(".")
         raise InputError(f"The network in {folder} cannot be opened: {reason}.") from None
     if outline is None:
@@ -111,7 +111,7 @@ def load_safetensors(folder: Path, what: str, from_pretrained: Callable[..., Any
             network, loaded = from_pretrained(
                 str(folder), use_safetensors=True, local_files_only=True, output_loading_info=True, **options
             )
-    except Exception as error:  # a file that is missing or damaged is refused in a dozen ways
+    except Exception as error:  # libraries refuse a missing or damaged file with any error
         reason = first_line(error).rstrip(".")
         raise InputError(f"The {what} in {folder} cannot be opened: {reason}.") from None
     check_loaded(folder, network, loaded)

@@ -356,7 +356,7 @@ def load_arrays(path: Path, expected_hash: str | None = None) -> dict[str, np.nd
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as packed:
             return {name: packed[name] for name in packed.files}
-    except Exception as error:  # zipfile and numpy refuse a damaged file in a dozen ways
+    except Exception as error:  # zipfile and numpy refuse a damaged file with any error
         raise InputError(f"{path} cannot be read: {error}.") from None
 
 

@@ -39,11 +39,11 @@ class Stop(IntEnum):
     DONE = 5
 
     @property
-    def words(self) -> str:
-        return _WORDS[self]
+    def description(self) -> str:
+        return _DESCRIPTIONS[self]
 
 
-_WORDS = {
+_DESCRIPTIONS = {
     Stop.RUNNING: "still running",
     Stop.CONVERGED: "converged: another round would not change it",
     Stop.CYCLE: "cycle: mask estimates repeat for ever; of their images, the one that the model moves least is kept",
@@ -85,7 +85,7 @@ class Recovery(PerImage):
 
     def __str__(self) -> str:
         counts = Counter(self.stops)
-        lines = [f"  {n} {stop.words}" for stop, n in sorted(counts.items())]
+        lines = [f"  {n} {stop.description}" for stop, n in sorted(counts.items())]
         return "\n".join([f"Recovery of {counted(len(self), 'image')}:", *lines])
 
 

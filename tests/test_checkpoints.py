@@ -48,7 +48,7 @@ def test_round_trip(network: nn.Module, tmp_path: Path) -> None:
     assert load_checkpoint_about(tmp_path / "a.safetensors") == loaded.about
 
 
-def test_channels_last_weights_come_back_the_same(tmp_path: Path) -> None:
+def test_channels_last_weights_are_read_as_they_were_saved(tmp_path: Path) -> None:
     network = UNet(widths=(4, 6)).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     save_checkpoint(tmp_path / "a.safetensors", network, {})
     loaded = load_checkpoint(tmp_path / "a.safetensors").network
@@ -211,12 +211,12 @@ def test_a_file_replaced_while_it_is_read_is_read_again(tmp_path: Path, monkeypa
     assert len(reads) == 2
 
 
-@pytest.mark.parametrize("place", [0.3, 0.6, 0.9])
-def test_a_flipped_bit_of_a_checkpoint_is_noticed(tmp_path: Path, place: float) -> None:
+@pytest.mark.parametrize("position", [0.3, 0.6, 0.9])
+def test_a_flipped_bit_of_a_checkpoint_is_noticed(tmp_path: Path, position: float) -> None:
     path = tmp_path / "a.safetensors"
     save_checkpoint(path, FullyConnected((1, 2, 2), layers=2, width=3), {"loss": 1.0, "note": "x" * 200})
     content = bytearray(path.read_bytes())
-    content[int(place * len(content))] ^= 1
+    content[int(position * len(content))] ^= 1
     path.write_bytes(content)
     for read in (load_checkpoint, load_checkpoint_about):
         with pytest.raises(InputError, match=r"a\.safetensors"):

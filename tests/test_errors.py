@@ -25,7 +25,7 @@ Y = recollect.observe(SET, BLOCK).y
 
 
 class Sampling(nn.Module):
-    """A VAE's way: the image, drawn anew each time, beside other things."""
+    """As VAEs do: the image, drawn anew each time, beside other things."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x + torch.randn_like(x), x.flatten(1).mean(1)
@@ -93,7 +93,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "half precision": (lambda: audit(FullyConnected(SET.shape, layers=2, width=8).half()), r"call model.float\(\)"),
     "no weights yet": (lambda: audit(FullyConnected(SET.shape, layers=2, width=8).to("meta")), "load them first"),
     "a device that is none": (lambda: open_model(F, device="gpu0"), "The device gpu0 cannot be used"),
-    # places
+    # paths
     "no such path": (lambda: recollect.load(Path("nowhere")), "There is no folder .*nowhere"),
     "a folder for an array": (lambda: audit(train="here.npy"), "There is no file here.npy"),
     "a file for a folder": (lambda: audit(train="folder:text.txt"), r"text.txt is a file, not a folder; .* \.npy"),

@@ -20,7 +20,7 @@ SAME = Record(
 EMPTY = Record({"method": "known"}, {}, [], [], [], [], [])
 
 
-def test_records_come_back_as_they_were(tmp_path: Path) -> None:
+def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     write_lines(path, map(record_line, (RECORD, SAME, EMPTY)))
     assert read_records_of(path) == [RECORD, SAME, EMPTY]

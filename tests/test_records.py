@@ -270,7 +270,7 @@ def test_any_setting_is_json() -> None:
     json.dumps(plain(value), allow_nan=False)
 
 
-def test_arrays_come_back_from_a_file(tmp_path: Path) -> None:
+def test_arrays_are_read_from_a_file(tmp_path: Path) -> None:
     arrays = {"a/b": np.arange(6, dtype=np.uint8).reshape(2, 3)}
     written = save_arrays(tmp_path / "x.npz", arrays)
     assert (load_arrays(tmp_path / "x.npz", written)["a/b"] == arrays["a/b"]).all()

@@ -12,16 +12,16 @@ def recovery() -> Recovery:
 
 
 def test_every_stop_says_why_in_words() -> None:
-    assert all(len(stop.words) > 5 for stop in Stop)
+    assert all(len(stop.description) > 5 for stop in Stop)
     for stop in (Stop.CONVERGED, Stop.CYCLE, Stop.LIMIT, Stop.DIVERGED):
-        assert stop.words.startswith(stop.name.lower())
+        assert stop.description.startswith(stop.name.lower())
 
 
 def test_str_counts_the_reasons() -> None:
     text = str(recovery())
     assert "Recovery of 3 images:" in text
-    assert f"2 {Stop.CONVERGED.words}" in text
-    assert f"1 {Stop.CYCLE.words}" in text
+    assert f"2 {Stop.CONVERGED.description}" in text
+    assert f"1 {Stop.CYCLE.description}" in text
 
 
 def test_some_of_the_images() -> None:

@@ -57,7 +57,7 @@ class Accelerator:
             return f(x)
 
     @property
-    def kernels_in_words(self) -> str | None:
+    def kernels_description(self) -> str | None:
         """Describe how layers are computed, for records; None if PyTorch computes them."""
         return self._kernels.backend.description if self._kernels else None
 

@@ -67,7 +67,7 @@ def _around(f: Any, image: torch.Tensor) -> Row:
         radius = spectral_radius(f, x, is_batch=True)
     except InputError:
         raise
-    except Exception as problem:  # a foreign model may have no derivatives, or refuse torch.func in its own way
+    except Exception as problem:  # a foreign model may have no derivatives, or refuse torch.func with any error
         raise InputError(f"The Jacobian of this model cannot be taken ({first_line(problem)}).") from problem
     return {
         "fixed_point_error": error,

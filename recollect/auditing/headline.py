@@ -102,7 +102,7 @@ def headline(finding: Finding, *, sees_model: bool = True, subject: str = "", ki
     images here: these, signals or rows.
     """
     roughly, even = _approximately(finding)
-    who, count = subject[:1].upper() + subject[1:], count_in_words(finding, kind)
+    who, count = subject[:1].upper() + subject[1:], recovered_count(finding, kind)
     recovered = f"Attacks {roughly}recover {count} from this model{even}"
     if not sees_model:
         recovered = f"{who} {roughly}restores {count} without this model{even}"
@@ -122,7 +122,7 @@ def _approximately(finding: Finding) -> tuple[str, str]:
     return ("approximately ", "") if finding.train.count else ("", ", even approximately")
 
 
-def count_in_words(finding: Finding, kind: str) -> str:
+def recovered_count(finding: Finding, kind: str) -> str:
     """Write how many training images are recovered: 8 of 9 training images."""
     one = f"training {kind.removesuffix('s')}"
     return f"{finding.train.count} of {counted(finding.train.total, one)}"

@@ -94,12 +94,12 @@ def as_float64(f: Any, x: Tensor) -> Any:
     """Copy a model in float64; None if it cannot run on these images, for its code may fix float32."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # torch's own, of its way to copy an exported program
+            warnings.simplefilter("ignore", FutureWarning)  # torch's own, of how it copies an exported program
             double = copy.deepcopy(f)
         if (network := module_of(double)) is not None:
             network.double()
         with evaluation_mode(double):
             out = double(x.to(device_of(double)).double())
         return double if out.dtype == torch.float64 and out.shape == x.shape else None
-    except Exception:  # a foreign model may fail in any way
+    except Exception:  # a foreign model may raise anything
         return None

@@ -160,7 +160,7 @@ class Returned:
 
     images: int  # damaged images in the set
     ended: int  # of which a recovery ended on another training image
-    different: int  # training images that were returned in this way
+    different: int  # training images on which these ended
 
 
 @dataclass(frozen=True)

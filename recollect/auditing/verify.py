@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recollect.auditing.headline import count_in_words
+from recollect.auditing.headline import recovered_count
 from recollect.auditing.manifest import MANIFEST, changed_files, read_manifest
 from recollect.auditing.result import Audit
 from recollect.auditing.statistics import TABLES
@@ -130,7 +130,7 @@ def _says_the_numbers(audit: Audit) -> bool:
     """Return whether the headline names what the records give of both sets."""
     control = audit.finding.control
     unseen = f" it never saw: {control.count}." if control else ""
-    return count_in_words(audit.finding, audit.kind) in audit.headline and unseen in audit.headline
+    return recovered_count(audit.finding, audit.kind) in audit.headline and unseen in audit.headline
 
 
 def _verdict(audit: Audit) -> Iterator[str]:

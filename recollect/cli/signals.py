@@ -53,7 +53,7 @@ def _install(handler: Handler) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> NoReturn:
-    if _is_importing(frame):  # libraries that are interrupted halfway through an import fail in ways of their own
+    if _is_importing(frame):  # libraries that are interrupted during an import raise errors of their own
         _exit(number, frame)
     raise Interrupted(number)
 

@@ -15,7 +15,7 @@ from recollect.devices.streams import side_streams
 Returned = TypeVar("Returned")
 
 _pausing = threading.Lock()
-_pauses = 0  # captures under way, in all threads
+_pauses = 0  # running captures, in all threads
 _was_enabled = True  # garbage collection, before the first of them
 
 

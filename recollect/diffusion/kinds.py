@@ -153,7 +153,7 @@ def _alphas_cumprod(scheduler: Config) -> tuple[float, ...]:
         kind = getattr(library, str(scheduler.get("_class_name")))
         with quiet("diffusers"):
             alphas_cumprod = kind.from_config(settings).alphas_cumprod.double().tolist()
-    except Exception as error:  # settings of any kind are refused in as many ways
+    except Exception as error:  # diffusers refuses settings with any error
         raise Unusable(f"its noise schedule cannot be read ({first_line(error)})") from None
     if scheduler.get("rescale_betas_zero_snr"):
         alphas_cumprod[-1] = 0.0  # which some classes raise above the one before it

@@ -16,7 +16,7 @@ from recollect.per_image import PerImage
 Rows = TypeVar("Rows", bound=PerImage)
 
 CPU = torch.device("cpu")
-LOT = 256  # rows that leave a GPU together: the device waits while the host sends them on their way
+LOT = 256  # rows that leave a GPU together: the device waits while the host copies them
 
 
 class Collector(Generic[Rows]):

@@ -85,7 +85,7 @@ class Runtime:
     @property
     def arithmetic(self) -> str:
         """How the network's layers are computed, for records."""
-        description = self._accelerator.kernels_in_words if self._accelerator else None
+        description = self._accelerator.kernels_description if self._accelerator else None
         return description or IN_PYTORCH
 
     @cached_property
@@ -124,7 +124,7 @@ class Runtime:
 
     @property
     def _runs_kernels(self) -> bool:
-        return self._accelerator is not None and self._accelerator.kernels_in_words is not None
+        return self._accelerator is not None and self._accelerator.kernels_description is not None
 
     @property
     def _has_convolutions(self) -> bool:

@@ -78,9 +78,9 @@ def test_kernels_are_compiled_ahead_for_networks_of_known_code(known: bool, by_h
 def test_kernels_that_are_dropped_run_no_more(by_hand: ByHand) -> None:
     f, x = nn.Linear(40, 40), torch.rand(5, 2, 2, 40)
     accelerator = accelerate(f, by_hand)
-    assert accelerator.kernels_in_words == ByHand.description
+    assert accelerator.kernels_description == ByHand.description
     accelerator.drop_kernels()
-    assert accelerator.kernels_in_words is None
+    assert accelerator.kernels_description is None
     assert torch.equal(accelerator(x), f(x))
     assert not by_hand.calls
 

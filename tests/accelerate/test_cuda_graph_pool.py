@@ -8,7 +8,7 @@ from recollect.accelerate.cuda_graph_pool import MOST_KEPT, CudaGraphPool
 from recollect.devices.cuda_graph import CapturedStep
 
 gpu = pytest.mark.gpu
-HERE = torch.device("cpu")  # a pool is taken and given back in the same way on every device
+HERE = torch.device("cpu")  # a pool is taken and released alike on every device
 SHAPE = (3, 8, 8)
 
 

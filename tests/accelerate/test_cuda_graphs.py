@@ -140,7 +140,7 @@ class Sampling(nn.Module):
 
 
 class Asking(Sampling):
-    """Reads a value back to the host."""
+    """Copies a value to the host."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x / 2 * self.scale if float(x.mean()) < 0.4 else x / 3

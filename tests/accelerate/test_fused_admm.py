@@ -27,8 +27,8 @@ NETWORKS: dict[str, Callable[[Tensor], Tensor]] = {
     "in place, uncounted": lambda x: x.data.add_(0.5).div_(3),
     "in place through numpy": lambda x: torch.from_numpy(np.divide(x.numpy(), 3, out=x.numpy())),
     "clamped, uncounted": lambda x: x.data.clamp_(0, 1) * 0.9,
-    "gives back what it got": lambda x: x,
-    "gives back a view of it": lambda x: x.transpose(2, 3),
+    "returns its input": lambda x: x,
+    "returns a view of its input": lambda x: x.transpose(2, 3),
     "one answer for ever": lambda x, kept={}: kept.setdefault(x.shape, torch.zeros_like(x)).copy_(x / 3),  # type: ignore[misc]
 }
 

@@ -128,7 +128,7 @@ class Unpackable(OneDnn):
 def test_a_small_set_of_images_needs_no_packed_weights(images: int, description: str | None) -> None:
     f = nn.Linear(1024, 1024)
     accelerator = Accelerator(f, [f], CPU, images, known=True, backend=Unpackable())
-    assert accelerator.kernels_in_words == description
+    assert accelerator.kernels_description == description
     assert accelerator.batch_unit == BATCH_UNIT
 
 

@@ -162,7 +162,7 @@ def test_methods_that_are_told_the_mask_can_fail_a_model_and_not_pass_it() -> No
     assert "No attack was run: every method knows the mask." in told.reason
 
 
-def test_where_unseen_images_come_back_as_well_nothing_is_blamed_on_memory() -> None:
+def test_where_unseen_images_are_recovered_too_nothing_is_blamed_on_memory() -> None:
     """One dark pixel erased is small damage: by eye every image is recovered, unseen ones too."""
     mask = torch.ones(3, 8, 8, dtype=torch.bool)
     mask[:, 0, 0] = False

@@ -57,7 +57,7 @@ def test_the_record_says_what_the_prior_was_trained_on_and_what_it_knows(
     assert facts["hash"] in audited.record("train", "half", "ddnm").settings["method"]["prior"]
 
 
-def test_what_the_model_gives_back_and_the_prior_does_not_is_attributed(audited: Audit) -> None:
+def test_what_the_model_restores_and_the_prior_does_not_is_attributed(audited: Audit) -> None:
     assert audited.to_dict()["attribution"] == (
         "Attribution: attacks recover 8 of 8 training images, 8 of them accurately, that no generic method "
         "restores. A generic prior (ddnm) and simple inpainting (biharmonic), which know the masks, "
@@ -92,7 +92,7 @@ def test_what_the_prior_restores_by_itself_is_not_attributed() -> None:
 
 
 def test_what_a_smooth_surface_restores_is_not_attributed_either(short: DDNM) -> None:
-    """Of planes, which come back by themselves, nothing is the model's, and a prior that cannot do it is weak."""
+    """Every smooth method restores planes: the model adds nothing, and a prior that cannot restore them is weak."""
     slopes = torch.linspace(0.2, 0.9, 8).view(1, 1, 1, 8) * torch.linspace(0.5, 1, 5).view(5, 1, 1, 1)
     planes = Images(slopes.expand(5, 3, 8, 8).clone())
     methods = {"blind": "blind", "ddnm": short}

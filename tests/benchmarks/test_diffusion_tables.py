@@ -118,8 +118,8 @@ def ranks_of_unseen(one: Any, attack: str, easy: dict[str, Any]) -> list[int]:
     ranks = []
     for mask in tables.MASKS:
         errors, inpainted = one.cell(attack, mask, "unseen")["mse"], easy["masks"][mask]["unseen"]["mse"]
-        recovered = [place for place, error in enumerate(errors) if error < APPROXIMATE]
-        ranks += [sum(other <= inpainted[place] for other in inpainted) for place in recovered]
+        recovered = [position for position, error in enumerate(errors) if error < APPROXIMATE]
+        ranks += [sum(other <= inpainted[position] for other in inpainted) for position in recovered]
     return ranks
 
 

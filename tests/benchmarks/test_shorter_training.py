@@ -1,4 +1,4 @@
-"""That it trains each length in each way, and says what was recovered."""
+"""That it trains each length with each recipe, and says what was recovered."""
 
 import json
 from functools import partial
@@ -27,7 +27,7 @@ def test_every_length_is_trained_in_every_way(tmp_path: Path) -> None:
 def test_a_longer_training_may_have_the_total_decay_of_the_shortest() -> None:
     tools = benchmark("shorter_training")
     network = tools.UNet(channels=3, widths=[4, 8])
-    decays = [tools.recipe_of(way, network, 2, 8000, 2000, 42).weight_decay for way in tools.WAYS]
+    decays = [tools.recipe_of(variant, network, 2, 8000, 2000, 42).weight_decay for variant in tools.VARIANTS]
     assert decays == pytest.approx([0.2, 0.05, 0.0, 0.2])
 
 

@@ -13,7 +13,7 @@ from tests.diffusion.making import pictures
 
 
 def jpeg(images: Images, quality: int) -> Images:
-    """Copies through JPEG: other values that look the same."""
+    """Copies through JPEG: other values, and by eye the same picture."""
     copies = []
     for values in (images.pixels * 255).round().byte().numpy().transpose(0, 2, 3, 1):
         file = BytesIO()
@@ -67,7 +67,7 @@ def test_images_that_others_hold_are_left_out(photos: Images) -> None:
 
 
 def test_a_mirrored_copy_is_left_out_whichever_way_round_it_is_seen() -> None:
-    """Here the mirrored image looks like the copy by 6 signs, and the image like the mirrored copy by 18."""
+    """Here the mirrored image differs from the copy by 6 signs, and the image from the mirrored copy by 18."""
     rng = torch.Generator().manual_seed(13)
     audited = torch.rand(1, 3, 8, 8, generator=rng)
     copy = (audited.flip(3) + 0.08 * torch.randn(1, 3, 8, 8, generator=rng)).clamp(0, 1)

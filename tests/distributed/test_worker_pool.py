@@ -132,7 +132,7 @@ def test_shared_inputs_are_made_once_and_held_by_the_workers(pool: WorkerPool) -
     assert os.getpid() not in found
 
 
-def test_the_files_of_a_folder_go_and_come_back(pool: WorkerPool, tmp_path: Path) -> None:
+def test_the_files_of_a_folder_are_sent_and_returned(pool: WorkerPool, tmp_path: Path) -> None:
     (tmp_path / "old").write_bytes(b"old")
     well, lines = done(pool, one(add_a_file, Folder(tmp_path)))
     assert well
@@ -192,6 +192,6 @@ def test_a_driver_that_is_killed_and_started_again_goes_on_from_the_records(pool
     before = cell_lines(tmp_path)
     assert 3 <= len(before) < 24
     lines = run_lines(tmp_path, "block", "half", "scatter", "dust", runner=pool)
-    assert not any("trained:" in line for line in lines)  # the weights had come back
+    assert not any("trained:" in line for line in lines)  # the weights were sent to this process
     assert len(lines) - 1 == 24 - len(before)
     assert before.items() <= cell_lines(tmp_path).items()

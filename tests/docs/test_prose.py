@@ -69,6 +69,11 @@ def test_docstrings_are_read_without_their_lists_of_arguments() -> None:
     assert prose.docstrings(source).split() == ["A", "module.", "Do", "it."]
 
 
+def test_comments_are_read_and_code_is_not() -> None:
+    source = "look = '# text'  # One.\n# Two.\n"
+    assert prose.comments(source).split() == ["One.", "Two."]
+
+
 def test_notebooks_are_read_without_their_code() -> None:
     source = "# %% [markdown]\n# # Title\n#\n# Text.\n\n# %%\nlook = 1\n\n# %% [markdown]\n# More.\n"
     assert prose.notebook_prose(source).split() == ["#", "Title", "Text.", "More."]

@@ -61,7 +61,7 @@ def test_lots_are_no_larger_than_the_working_set(chunk: int, expected: list[int]
 
 @pytest.mark.gpu
 def test_the_device_works_on_while_rows_leave() -> None:
-    """Later work on the device does not write into the memory of a lot that is under way."""
+    """Later work on the device does not write into the memory of a lot that is being copied."""
     device = torch.device("cuda")
     with Collector[Rows](4000, device) as collector:
         for start in range(0, 4000, 500):

@@ -116,7 +116,7 @@ def test_a_function_is_not_known_code() -> None:
 @gpu
 @pytest.mark.parametrize(("f", "watched"), [(nn.Linear(32, 32), False), (Halves(), True)])
 def test_only_unknown_code_is_watched_for_waiting(f: nn.Module, watched: bool) -> None:
-    """Watching takes time; a hook that reads a value back shows whether it is done."""
+    """Watching takes time; a hook that copies a value to the host shows whether it is done."""
 
     def read_back(_: nn.Module, __: object, output: Tensor) -> None:
         output.max().item()

@@ -11,7 +11,7 @@ Y = torch.rand(5, 3, 4, 4, generator=torch.Generator().manual_seed(2))
 
 
 def creeping(x: torch.Tensor, rate: float = 0.95) -> torch.Tensor:
-    """Go a twentieth of the way to the same images."""
+    """Go a twentieth of the distance to the same images."""
     return rate * x + (1 - rate) * END[: len(x)]
 
 

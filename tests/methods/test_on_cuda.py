@@ -122,7 +122,7 @@ def test_the_working_set_is_chosen_from_the_free_memory(monkeypatch: pytest.Monk
     f, y = UNet(widths=(16, 32)).cuda(), torch.rand(64, 3, 32, 32)
     total = torch.cuda.get_device_properties(0).total_memory
     sizes, nothing = [], memory.PyTorchMemory(0, 0, 0)
-    monkeypatch.setattr(memory, "pytorch_memory", lambda device: nothing)  # that could be given back
+    monkeypatch.setattr(memory, "pytorch_memory", lambda device: nothing)  # that could be freed
     for free in (200 * 2**30, 2**24):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None, free=free: (free, total))
         with ready.prepare(f, y, None) as made:

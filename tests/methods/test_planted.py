@@ -1,4 +1,4 @@
-"""A memorizer with known contents: what it stores comes back, what it does not store does not."""
+"""A memorizer with known contents: images that it stores are recovered, others are not."""
 
 import pytest
 import torch

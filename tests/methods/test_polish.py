@@ -1,4 +1,4 @@
-"""ADMM carried on from an estimate until it rests."""
+"""ADMM from an estimate until it rests."""
 
 import pytest
 import torch

@@ -257,7 +257,7 @@ def answering(answer: Callable[[int, torch.Tensor], torch.Tensor]) -> Callable[[
 
 
 def test_a_polish_that_diverges_is_not_taken() -> None:
-    """f blows up only after the steps of one round and the look at its answer: blind does not meet it."""
+    """f blows up only after the steps of one round and the check of its answer: blind does not meet it."""
     y = observe(STORED, mask("half", STORED.shape)).y[:2]
     f = answering(lambda calls, x: x * torch.nan if calls > 41 else torch.full_like(x, 0.5))
     found = Refined(steps=40, limit=1, restarts=())(f, y)

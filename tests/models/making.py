@@ -26,7 +26,7 @@ class Tiny(nn.Module):
 
 
 class Several(Tiny):
-    """A VAE's way: the image among other things, in a tuple and a dict."""
+    """As VAEs do: the image among other things, in a tuple and a dict."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:  # type: ignore[override]
         hidden = self.inside(x)

@@ -36,7 +36,7 @@ class Recorder(nn.Module):
         ({"input_range": "0-1"}, 0, 1),
     ],
 )
-def test_ranges_go_in_and_come_back(options: dict[str, Any], low: float, high: float) -> None:
+def test_ranges_are_applied_and_undone(options: dict[str, Any], low: float, high: float) -> None:
     model = Recorder()
     x = images()
     x[0, 0, 0, 0], x[0, 0, 0, 1] = 0, 1
@@ -139,7 +139,7 @@ def test_flat_vectors() -> None:
 
 
 def test_an_adapted_model_recovers() -> None:
-    """A solver takes it as it takes any autoencoder, and its mode comes back."""
+    """A solver takes it as it takes any autoencoder, and its mode is restored."""
     opened = open_model(tiny().train(), input_range="-1,1", batch=2)
     assert len(Blind(limit=2)(opened, images())) == 5
     assert cast(nn.Module, opened.inner).training

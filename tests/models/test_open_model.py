@@ -47,5 +47,5 @@ def test_a_function_may_live_on_a_device_of_its_own() -> None:
 
     opened = open_model(there, device="meta")
     assert isinstance(opened, Adapted)
-    with pytest.raises(NotImplementedError):  # meta tensors have no values to bring back; the way there was taken
+    with pytest.raises(NotImplementedError):  # meta tensors have no values to copy to the CPU
         opened(images())

@@ -118,7 +118,7 @@ def test_of_a_random_model_in_a_wrong_range_the_randomness_is_told_first() -> No
 
 def test_normalised_input_is_recognised() -> None:
     def model(x: Tensor) -> Tensor:
-        """Knows ImageNet's normalisation, and gives pixels back."""
+        """Knows ImageNet's normalisation, and returns pixels."""
         mean, std = (torch.tensor(IMAGENET[k]).view(1, 3, 1, 1) for k in ("mean", "std"))
         return x * std + mean
 

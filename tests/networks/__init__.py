@@ -52,7 +52,7 @@ class Scheduled(nn.Module):
 
 
 class Halves(nn.Module):
-    """Pulls every image half the way to `target`; has submodules in different modes, and notes how it was run."""
+    """Pulls every image halfway to `target`; has submodules in different modes, and notes how it was run."""
 
     def __init__(self, target: float = 0.5) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ def check_numbers(page: Any, records: list[Record]) -> None:
 
 
 def pixels(page: Any, canvas: Any) -> np.ndarray:
-    """Read a picture back from the page."""
+    """Read a picture from the page."""
     page.wait_for_function("c => c.dataset.drawn !== undefined && c.dataset.drawn === c.dataset.wanted", arg=canvas)
     text = canvas.evaluate("c => c.toDataURL('image/png').split(',')[1]")
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB"))

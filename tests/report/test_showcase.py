@@ -1,4 +1,4 @@
-"""The pictures of the first screen: which images are chosen, and what is said of them."""
+"""The pictures of the first screen: which images are chosen, and their captions."""
 
 import base64
 import io

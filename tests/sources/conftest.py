@@ -53,7 +53,7 @@ def cifar(tmp_path: Path, values: Callable[..., np.ndarray]) -> tuple[Path, np.n
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Callable[..., Path]:
-    """A zip in the layout of Tiny ImageNet; extra entries can be added or put in the place of others."""
+    """A zip in the layout of Tiny ImageNet; extra entries can be added or replace others."""
 
     def make(classes: int = 4, each: int = 6, extra: dict[str, bytes] | None = None, name: str = "tiny.zip") -> Path:
         rng = np.random.default_rng(5)

@@ -73,7 +73,7 @@ def compare(command: Command, trial: Trial, but: Sequence[str] = ()) -> str | No
 
 
 def _kill_once(command: Command, trial: Trial, rng: random.Random) -> tuple[bool, str | None]:
-    """Send a signal after some time, or at the moment at which a file takes its place."""
+    """Send a signal after some time, or at the moment at which a file is renamed."""
     number = rng.choice(SIGNALS)
     if rng.random() < AT_WRITE_SHARE:
         return kill_at_write(command, trial, number, rng.randint(1, MOST_WRITES))
@@ -87,7 +87,7 @@ def _kill_once(command: Command, trial: Trial, rng: random.Random) -> tuple[bool
 
 
 def kill_at_write(command: Command, trial: Trial, number: signal.Signals, write: int) -> tuple[bool, str | None]:
-    """Let a command send itself a signal just before its n-th file takes its place, at any pace of the machine."""
+    """Let a command send itself a signal just before its n-th file is renamed, at any pace of the machine."""
     sent = trial.folder / "sent"
     sent.unlink(missing_ok=True)
 

@@ -62,7 +62,7 @@ def after_calls(count: int) -> Callable[[], bool]:
 
 
 def messages(training: Training, words: str) -> list[str]:
-    """The lines of the log with these words."""
+    """The lines of the log with this text."""
     return [line for line in training.log if words in line]
 
 

@@ -122,7 +122,7 @@ def test_the_plain_recipe_takes_every_step_in_float32() -> None:
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_a_channels_last_network_is_resumed(optimizer: str, tmp_path: Path) -> None:
-    """Files know no memory format: moments and average must come back in that of the weights."""
+    """Files know no memory format: moments and average are restored in that of the weights."""
     recipe = Recipe(optimizer=optimizer, rate=2e-3)
     for steps in (100, 200):
         network = UNet(widths=(8, 16))

@@ -84,7 +84,7 @@ def test_a_gram_matrix_in_bands_is_the_gram_matrix(shape: tuple[int, ...], rng: 
 
 
 def test_muon_in_one_batch_is_muon_matrix_by_matrix() -> None:
-    """The slow, obvious way: one matrix at a time, straight from the definition."""
+    """Slow and obvious: one matrix at a time, straight from the definition."""
     weights, rate, momentum = parameters(), 0.1, 0.95
     plain = [p.detach().clone() for p in weights[:4]]
     buffers = [torch.zeros_like(p).flatten(1) for p in plain]

@@ -156,8 +156,7 @@ ANNEALED = [facts for facts in TRAININGS if facts["recipe"]["anneal_steps"] and 
 
 
 def estimates(facts: dict[str, Any]) -> Iterator[tuple[float, float | None]]:
-    """For each milestone of a recorded run, from a fifth to nine tenths of the way: the true time left, and what would
-    have been said."""
+    """The true time left and its estimate, while from a fifth to nine tenths of the time to each milestone are over."""
     recipe, limits = facts["recipe"], Limits(seconds=facts["limit_seconds"])
     annealing = Annealing(recipe["anneal_steps"], shape=recipe["anneal_shape"], power=recipe["anneal_power"])
     for milestone in (m for m in facts["milestones"] if m["steps"] <= recipe["anneal_steps"]):

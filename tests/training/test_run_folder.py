@@ -22,7 +22,7 @@ QUICK: dict[str, Any] = {"recipe": Recipe(rate=1e-2, solve_below=2e-2), "milesto
 
 
 def writes_of(folder: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int | None, after: bool) -> int:
-    """Train, and die at the given write, just before or just after the file takes its place."""
+    """Train, and die at the given write, just before or just after the file is renamed."""
     count = 0
     replace = Path.replace
 
@@ -219,7 +219,7 @@ def save(folder: Path, wanted: float, **changed: object) -> Path:
     return path
 
 
-def test_milestones_on_disk_come_back_highest_first(tmp_path: Path) -> None:
+def test_milestones_on_disk_are_listed_highest_first(tmp_path: Path) -> None:
     paths = [save(tmp_path, wanted) for wanted in (1e-8, 1e-3, 1e-5, 2.5e-4)]
     found = find_milestones(tmp_path, IDENTITY)
     assert [m.wanted for m in found] == [1e-3, 2.5e-4, 1e-5, 1e-8]

@@ -19,7 +19,7 @@ SOURCE = re.compile(r"code/(__torch__(?:/[A-Za-z_]\w*)*)\.py", re.ASCII)
 TENSOR = re.compile(r"(constants|data)/\d+", re.ASCII)
 FACTS = {"version": re.compile(rb"\d{1,3}\n?"), ".data/version": re.compile(rb"\d{1,3}\n?")}
 FACTS |= {"byteorder": re.compile(rb"little|big")}
-CUSTOM_CLASSES = "__torch__.torch.classes"  # torch looks up C++ classes under this name first
+CUSTOM_CLASSES = "__torch__.torch.classes"  # torch searches for C++ classes under this name first
 KINDS_OF_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 

@@ -25,7 +25,7 @@ def network(**more: Any) -> Any:
     torch.manual_seed(0)
     config = transformers.ViTMAEConfig(**SMALL | {"image_size": 16, "patch_size": 4} | more)
     made = transformers.ViTMAEForPreTraining(config).eval()
-    torch.nn.init.normal_(made.decoder.decoder_pos_embed)  # so that places differ
+    torch.nn.init.normal_(made.decoder.decoder_pos_embed)  # so that positions differ
     return made
 
 

@@ -13,5 +13,5 @@ def test_thresholds_have_a_panel_for_each_network_and_none_for_the_generic_metho
     assert not thresholds.EXPERIMENT.figures(FULL, results)
     add_records(results, [c for c in cells if c.fit.activation == "softplus"], ERRORS)
     (figure,) = thresholds.EXPERIMENT.figures(FULL, results).values()
-    assert [place.get_title() for place in figure.axes] == ["Softplus, Muon", "Softplus, Adam"]
-    assert [len(place.lines) for place in figure.axes] == [8, 8]
+    assert [panel.get_title() for panel in figure.axes] == ["Softplus, Muon", "Softplus, Adam"]
+    assert [len(panel.lines) for panel in figure.axes] == [8, 8]
