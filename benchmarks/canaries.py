@@ -157,9 +157,9 @@ def train_privately(
 
 
 def audited(trial: Trial, network: FullyConnected, canaries: CanarySet) -> dict[str, Any]:
-    found = audit(network.eval(), canaries=canaries, masks=trial.masks, methods=trial.methods).canaries
-    assert found is not None
-    facts = found.facts()
+    finding = audit(network.eval(), canaries=canaries, masks=trial.masks, methods=trial.methods).canaries
+    assert finding is not None
+    facts = finding.facts()
     return {"commitment": facts["commitment"], "groups": facts["groups"], "epsilon": facts["epsilon"]}
 
 

@@ -46,8 +46,8 @@ def randomized_response(epsilon: float) -> Mechanism:
     accuracy = 1 / (1 + np.exp(-epsilon))
 
     def errors(inside: np.ndarray, copies: int, generator: np.random.Generator) -> np.ndarray:
-        told = generator.random((copies, len(inside))) < np.where(inside, accuracy, 1 - accuracy)
-        return -told.sum(0).astype(float)
+        answers = generator.random((copies, len(inside))) < np.where(inside, accuracy, 1 - accuracy)
+        return -answers.sum(0).astype(float)
 
     return Mechanism("randomized response", epsilon, 1e-5, errors)
 

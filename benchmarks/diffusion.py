@@ -332,12 +332,12 @@ class PartRun:
         sigma, gamma = last["noise_level"], last["gamma"]
         train = {"train": self.sets.scored["train"]}
         damaged = Damaged.of(train, MASKS, self.device)
-        found = step_speeds(one.network, damaged, sigma, gamma, self.scale.timed_batches)
-        found["blind in float32"], _ = attacked(
+        times = step_speeds(one.network, damaged, sigma, gamma, self.scale.timed_batches)
+        times["blind in float32"], _ = attacked(
             Blind(gamma, STEPS, self.scale.rounds), denoiser_of(one.network).at(sigma),
             Damaged.of(train, ("block",), self.device),
         )  # fmt: skip
-        return found
+        return times
 
     def write(self) -> None:
         write_json(self.path, self.record)

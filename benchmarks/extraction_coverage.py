@@ -55,13 +55,14 @@ KINDS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 def extraction_of(kind: str, stored: int, samples: int, seed: int) -> dict[str, Any]:
     """Extract from one memorizer, and compare with what it stores."""
     pixels: Tensor = torch.from_numpy(KINDS[kind](np.random.default_rng(seed), 2 * stored)).float()
-    found = extract(Memorizer(pixels[:stored]), Images(pixels), samples=samples, seed=seed)
-    assert found.stored is not None
-    captures = found.nearest.captures(APPROXIMATE, 2 * stored)
+    extraction = extract(Memorizer(pixels[:stored]), Images(pixels), samples=samples, seed=seed)
+    estimated = extraction.stored
+    assert estimated is not None
+    captures = extraction.nearest.captures(APPROXIMATE, 2 * stored)
     low, high = two_sided(captures[captures > 0])
     return {
-        "seen": found.stored.seen, "at_least": found.stored.at_least, "estimate": found.stored.estimate,
-        "held": found.stored.at_least <= stored, "two_sided": low <= stored <= high,
+        "seen": estimated.seen, "at_least": estimated.at_least, "estimate": estimated.estimate,
+        "held": estimated.at_least <= stored, "two_sided": low <= stored <= high,
     }  # fmt: skip
 
 
@@ -75,9 +76,9 @@ def two_sided(captures: np.ndarray) -> tuple[float, float]:
 
 
 def row_of(kind: str, stored: int, samples: int, repeats: int) -> dict[str, Any]:
-    found = [extraction_of(kind, stored, samples, seed) for seed in range(repeats)]
-    means = {name: float(np.mean([one[name] for one in found])) for name in ("seen", "at_least", "estimate")}
-    counts = {name: sum(bool(one[name]) for one in found) for name in ("held", "two_sided")}
+    extractions = [extraction_of(kind, stored, samples, seed) for seed in range(repeats)]
+    means = {name: float(np.mean([one[name] for one in extractions])) for name in ("seen", "at_least", "estimate")}
+    counts = {name: sum(bool(one[name]) for one in extractions) for name in ("held", "two_sided")}
     return {"kind": kind, "stored": stored, "samples": samples, "extractions": repeats, **means, **counts}
 
 

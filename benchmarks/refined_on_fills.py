@@ -217,20 +217,20 @@ def row_of(recoveries: dict[str, Recovery], damaged: Damaged, cell: int) -> dict
     """Count what each method recovers in a cell, its cost, and how its images stopped."""
     rows = damaged.rows(cell)
     originals = damaged.images.pixels[rows]
-    found = {name: recovery[rows] for name, recovery in recoveries.items()}
-    scores = {name: Score.of(recovery.estimate, originals) for name, recovery in found.items()}
+    of_cell = {name: recovery[rows] for name, recovery in recoveries.items()}
+    scores = {name: Score.of(recovery.estimate, originals) for name, recovery in of_cell.items()}
     accurate = {name: torch.from_numpy(score.mse < ACCURATE) for name, score in scores.items()}
-    allowed = BUDGET_FACTOR * found["blind"].steps + found["iterate"].steps
-    cycling = found["blind"].stop == Stop.CYCLE
+    allowed = BUDGET_FACTOR * of_cell["blind"].steps + of_cell["iterate"].steps
+    cycling = of_cell["blind"].stop == Stop.CYCLE
     return {
         "images": len(originals),
         "accurate": {name: score.accurate.count for name, score in scores.items()},
         "approximate": {name: score.approximate.count for name, score in scores.items()},
-        "steps": {name: int(recovery.steps.sum()) for name, recovery in found.items()},
-        "stops": {name: dict(Counter(stop.name.lower() for stop in r.stops)) for name, r in found.items()},
+        "steps": {name: int(recovery.steps.sum()) for name, recovery in of_cell.items()},
+        "stops": {name: dict(Counter(stop.name.lower() for stop in r.stops)) for name, r in of_cell.items()},
         "lost": int(((accurate["blind"] | accurate["iterate"]) & ~accurate["refined"]).sum()),
-        "over_cost": int((found["refined"].steps > allowed).sum()),
-        "cycling": counts_of(cycling, accurate, found["refined"]),
+        "over_cost": int((of_cell["refined"].steps > allowed).sum()),
+        "cycling": counts_of(cycling, accurate, of_cell["refined"]),
     }
 
 

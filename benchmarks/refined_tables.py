@@ -67,12 +67,12 @@ def by_case(train: list[Row]) -> str:
 def limits(train: list[Row], unseen: list[Row]) -> str:
     images, lost = (sum(row[what] for row in train) for what in ("images", "lost"))
     over = sum(row["over_cost"] for row in train + unseen)
-    found = sum(row["accurate"]["refined"] for row in unseen)
+    unseen_recovered = sum(row["accurate"]["refined"] for row in unseen)
     cells = " and ".join(f"{below(train, what)} of {len(train)} cells ({what})" for what in THRESHOLDS)
     return (
         f"refined below blind or iterate: {cells}; recovered accurately by one of these and not by "
         f"refined: {lost} of {images} images; above three times blind's cost plus iterate's: {over} of "
-        f"{images + sum(row['images'] for row in unseen)} images; unseen images recovered: {found}"
+        f"{images + sum(row['images'] for row in unseen)} images; unseen images recovered: {unseen_recovered}"
     )
 
 

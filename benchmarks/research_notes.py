@@ -74,17 +74,18 @@ def page(title: str, *parts: str) -> str:
 
 def record(name: str) -> dict[str, Any]:
     """Read a record of results/."""
-    found: dict[str, Any] = read_json(ROOT / "results" / f"{name}.json")
-    return found
+    content: dict[str, Any] = read_json(ROOT / "results" / f"{name}.json")
+    return content
 
 
 def training_part(name: str) -> str:
     """Make the table of one run of benchmarks/training.py."""
-    found = record(name)
+    comparison = record(name)
     rows = [
-        [f"{milestone:.0e}", *(cell(c, milestone) for c in found["contenders"])] for milestone in found["milestones"]
+        [f"{milestone:.0e}", *(cell(c, milestone) for c in comparison["contenders"])]
+        for milestone in comparison["milestones"]
     ]
-    return f"## {TITLES[name]}\n\n" + table(["train loss", *(c["name"] for c in found["contenders"])], rows)
+    return f"## {TITLES[name]}\n\n" + table(["train loss", *(c["name"] for c in comparison["contenders"])], rows)
 
 
 def cell(contender: dict[str, Any], milestone: float) -> str:
@@ -101,9 +102,9 @@ def draw_training() -> Figure:
 
     figure = Figure(figsize=(5, 5.2), layout="constrained")
     for axes, (name, title) in zip(figure.subplots(len(TITLES), 1), TITLES.items(), strict=True):
-        found = record(name)
-        losses = found["milestones"]
-        for colour, contender in zip(COLOURS, found["contenders"], strict=True):
+        comparison = record(name)
+        losses = comparison["milestones"]
+        for colour, contender in zip(COLOURS, comparison["contenders"], strict=True):
             reached = [loss for loss in losses if repr(loss) in contender["reached"]]
             seconds = [contender["reached"][repr(loss)] for loss in reached]
             missing = "" if len(reached) == len(losses) else f" (stopped at a loss of {contender['loss']:.0e})"

@@ -29,10 +29,10 @@ def generate_and_filter(
         "model": inputs.identity.hash, "train": train.hash, "control": control.hash if control else None,
         "samples": request.samples, "seed": request.seed,
     }  # fmt: skip
-    found = store.once("generate-and-filter", identity, partial(_extracted, request, inputs, progress))
-    if lost := found.get("not_finite"):
-        warnings.warn(f"Generate and filter: {describe_not_finite(lost, found['samples'])}", stacklevel=2)
-    return found
+    extracted = store.once("generate-and-filter", identity, partial(_extracted, request, inputs, progress))
+    if lost := extracted.get("not_finite"):
+        warnings.warn(f"Generate and filter: {describe_not_finite(lost, extracted['samples'])}", stacklevel=2)
+    return extracted
 
 
 def _extracted(request: AuditRequest, inputs: Inputs, progress: AuditProgress) -> dict[str, Any]:
