@@ -26,15 +26,21 @@ class Membership:
 
 def membership(train_mse: Sequence[float], control_mse: Sequence[float]) -> Membership:
     """Compute the ROC of the error as a score; equal errors share a threshold, unknown errors come last."""
-    train, control = (np.nan_to_num(np.asarray(m, float), nan=np.inf) for m in (train_mse, control_mse))
+    train = np.nan_to_num(np.asarray(train_mse, float), nan=np.inf)
+    control = np.nan_to_num(np.asarray(control_mse, float), nan=np.inf)
     thresholds = np.unique(np.concatenate([train, control]))
-    tpr = np.searchsorted(np.sort(train), thresholds, side="right") / len(train)
-    fpr = np.searchsorted(np.sort(control), thresholds, side="right") / len(control)
-    tpr, fpr = np.concatenate([[0.0], tpr]), np.concatenate([[0.0], fpr])
+    tpr = _share_up_to(thresholds, train)
+    fpr = _share_up_to(thresholds, control)
     auc = float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]) / 2))
     tpr_at_1_fpr = float(tpr[fpr <= 0.01].max()) if len(control) >= FEWEST_CONTROL else None
     low, high = auc_interval(auc, len(train), len(control))
     return Membership(auc, low, high, tpr_at_1_fpr, _thinned(fpr, tpr))
+
+
+def _share_up_to(thresholds: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Compute the share of errors up to each threshold, after the share below all of them."""
+    counts = np.searchsorted(np.sort(errors), thresholds, side="right")
+    return np.concatenate([[0.0], counts / len(errors)])
 
 
 def auc_interval(auc: float, train: int, control: int) -> tuple[float, float]:

@@ -137,13 +137,14 @@ def search_space(
     if isinstance(f, DenoiserAt):
         return denoiser_space(f, gamma, start, noise_level)
     paper = papers_setting_for(f, noise_std)
-    every_start = tuple(STARTS.values())
-    space = SearchSpace(GAMMAS, every_start) if paper is None else SearchSpace((paper.gamma,), (paper.start,))
-    gammas, starts = space.gammas, space.starts
+    gammas: tuple[float, ...] = GAMMAS
+    starts: tuple[Start, ...] = tuple(STARTS.values())
+    if paper is not None:
+        gammas, starts = (paper.gamma,), (paper.start,)
     if gamma is not None:
         gammas = GAMMAS if isinstance(gamma, str) else (float(gamma),)
     if start is not None:
-        starts = (STARTS[start],) if start in STARTS else every_start
+        starts = starts_named(start)
     return SearchSpace(gammas, starts)
 
 
@@ -151,10 +152,20 @@ def denoiser_space(
     f: DenoiserAt, gamma: float | str | None, start: str | None, noise_level: float | str | None
 ) -> SearchSpace:
     """Search the noise level together with gamma; the random start mask was best wherever it was compared."""
-    gammas = DENOISER_GAMMAS if gamma is None or isinstance(gamma, str) else (float(gamma),)
-    starts: tuple[Start, ...] = (STARTS[start or half_kept.__name__],) if start in (None, *STARTS) else ()
-    levels = noise_levels_to_try(f, noise_level)
-    return SearchSpace(gammas, starts or tuple(STARTS.values()), levels, DENOISER_ROUNDS)
+    gammas: tuple[float, ...] = DENOISER_GAMMAS
+    if gamma is not None and not isinstance(gamma, str):
+        gammas = (float(gamma),)
+    starts: tuple[Start, ...] = (half_kept,)
+    if start is not None:
+        starts = starts_named(start)
+    return SearchSpace(gammas, starts, noise_levels_to_try(f, noise_level), DENOISER_ROUNDS)
+
+
+def starts_named(start: str) -> tuple[Start, ...]:
+    """Return the start of this name, or all of them for auto."""
+    if start in STARTS:
+        return (STARTS[start],)
+    return tuple(STARTS.values())
 
 
 def papers_setting_for(f: Any, noise_std: float = 0.0) -> Setting | None:

@@ -221,12 +221,17 @@ def _read(path: Path) -> np.ndarray:
 
 def _from_array(values: Any, shape: Shape) -> Erasure:
     """Check an array of kept values and give it the dimensions of the images, N x C x H x W."""
-    array, sides = _kept(_numbers(values)), _sides(shape)
-    if len(shape) == array.ndim == 3 and array.shape[-1] == shape[0] and array.shape[0] != shape[0]:
+    array = _kept(_numbers(values))
+    sides = _sides(shape)
+    is_channels_last = array.ndim == 3 and array.shape[-1] == shape[0] and array.shape[0] != shape[0]
+    if len(shape) == 3 and is_channels_last:
         array = np.moveaxis(array, -1, 0)
-    array = array.reshape((1,) * (1 + len(shape) - array.ndim) + array.shape)
+    missing = (1,) * (1 + len(shape) - array.ndim)
+    array = array.reshape(missing + array.shape)
     if not fits(array.shape[1:], shape):
-        own = f"{'x'.join(map(str, shape))}{' (C x H x W)' if len(sides) == 2 else ''}"
+        own = "x".join(map(str, shape))
+        if len(sides) == 2:
+            own += " (C x H x W)"
         raise InputError(f"The mask has shape {tuple(np.shape(values))}; the images are {own}.")
     return Erasure(torch.from_numpy(np.array(array, order="C")))  # a copy: the array may be read-only
 

@@ -104,7 +104,8 @@ def _of_loader(loader: DataLoader[Any]) -> Held:
     else:
         drawn = {position for batch in loader.batch_sampler for position in batch}
     own_batches = loader.batch_sampler is not None and loader.collate_fn is not default_collate
-    return _of_sequence(_Collated(loader) if own_batches else loader.dataset, sorted(drawn))
+    dataset = _Collated(loader) if own_batches else loader.dataset
+    return _of_sequence(dataset, sorted(drawn))
 
 
 class _Collated:
@@ -147,8 +148,10 @@ def _of_batch(batch: Any, number: int) -> list[Any]:
 
 def _are_single(parts: Sequence[Any]) -> bool:
     """Say whether parts of a batch are its images, and not all its images, all its labels and so on."""
-    shapes = {part.size if hasattr(part, "getbands") else tuple(np.shape(part)) for part in parts if _is_image(part)}
-    return all(map(_is_image, parts)) and len(shapes) == 1 and len(next(iter(shapes))) <= IMAGE_DIMENSIONS
+    if not all(map(_is_image, parts)):
+        return False
+    shapes = {part.size if hasattr(part, "getbands") else tuple(np.shape(part)) for part in parts}
+    return len(shapes) == 1 and len(next(iter(shapes))) <= IMAGE_DIMENSIONS
 
 
 class _Columns:

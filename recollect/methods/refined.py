@@ -76,13 +76,16 @@ class Answer(PerImage):
 
         The misfit of an answer that converged counts less by `at_rest`.
         """
-        misfits = [one.misfit - at_rest * (one.recovery.stop == Stop.CONVERGED) for one in (self, other)]
-        better = misfits[1] < misfits[0][positions]
+        own_misfit, other_misfit = self._misfit_less(at_rest), other._misfit_less(at_rest)
+        better = other_misfit < own_misfit[positions]
         order = torch.arange(len(self), device=positions.device)
         order[positions[better]] = len(self) + torch.nonzero(better)[:, 0]
         best = Answer.join([self, other])[order]
         steps = self.recovery.steps.index_add(0, positions, other.recovery.steps)
         return replace(best, recovery=replace(best.recovery, steps=steps))
+
+    def _misfit_less(self, at_rest: float) -> Tensor:
+        return self.misfit - at_rest * (self.recovery.stop == Stop.CONVERGED)
 
 
 @dataclass(frozen=True)
@@ -323,10 +326,8 @@ class Refined(Method):
             typical = typical_error(errors, telling_pixels(near_pixels(output, y), y))
             imprecision = torch.fmax(moved, typical.nan_to_num(FAR**2))
         misfit = (agreement + FIXED_POINT_WEIGHT * (imprecision + NEGLIGIBLE).log()).nan_to_num(torch.inf)
-        evident, certain = (
-            evidently_erased(errors, y, below).flatten(1).any(1) & (moved < still)
-            for below, still in ((EXPLAINED, EXPLAINED), (NEGLIGIBLE, CREEPING))
-        )
+        evident = evidently_erased(errors, y, EXPLAINED).flatten(1).any(1) & (moved < EXPLAINED)
+        certain = evidently_erased(errors, y, NEGLIGIBLE).flatten(1).any(1) & (moved < CREEPING)
         by_model = ((errors < EXPLAINED) & ~of_common_colour(y)).flatten(1).sum(1)
         at_rest = (by_model >= max(ENOUGH * errors[0].numel(), FEWEST_EXPLAINED)) & (moved < NEGLIGIBLE)
         return Judged(_plausible(family.to(f.device), x, output, y), misfit, evident | at_rest, certain)

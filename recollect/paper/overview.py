@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from recollect.paper.cells import Cell, Fit
@@ -48,12 +49,16 @@ def _unique_cells(work: Work) -> set[Cell]:
 
 def _minutes(trainings: Iterable[Fit], measured: Iterable[Cell], store: Store) -> str:
     """Add up the minutes of training and measuring that this version has recorded, on each device."""
-    parts = [(f["provenance"]["device"], f["seconds"]) for fit in trainings if (f := store.training(fit))]
-    parts += [(r.provenance["device"], r.seconds) for cell in measured if (r := store.find_or_best(cell))]
-    seconds: dict[str, float] = {}
-    for device, own in parts:
-        seconds[device] = seconds.get(device, 0.0) + own
-    return ", ".join(f"{own / 60:.1f} min on {device}" for device, own in sorted(seconds.items())) or "nothing recorded"
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for fit in trainings:
+        if facts := store.training(fit):
+            seconds[facts["provenance"]["device"]] += facts["seconds"]
+    for cell in measured:
+        if record := store.find_or_best(cell):
+            seconds[record.provenance["device"]] += record.seconds
+    if not seconds:
+        return "nothing recorded"
+    return ", ".join(f"{own / 60:.1f} min on {device}" for device, own in sorted(seconds.items()))
 
 
 def _recorded(experiment: Experiment, scale: Scale, workspace: Workspace) -> Iterator[str]:

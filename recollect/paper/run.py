@@ -62,7 +62,8 @@ def run(
 def _ordered(work: Work, experiments: Sequence[Experiment], scale: Scale, by_training: bool) -> list[Work]:
     """List what is computed together, in order; one part without trainings if there is none, for facts need none."""
     parts = in_parts(work, experiments, scale)
-    return (one_by_one(parts) if by_training else [*parts.values()]) or [{}]
+    ordered = one_by_one(parts) if by_training else list(parts.values())
+    return ordered or [{}]
 
 
 def _set_aside(

@@ -63,10 +63,11 @@ def not_run(audit: SavedAudit) -> list[tuple[str, str, str]]:
 
 def methods_run(results: Results) -> list[tuple[str, str, str]]:
     """List the methods that were run: name, kind and summary."""
-    return [
-        (method.name, "attack" if method.is_attack else "reference", method.summary)
-        for method in results.method_facts.values()
-    ]
+    listed = []
+    for method in results.method_facts.values():
+        kind = "attack" if method.is_attack else "reference"
+        listed.append((method.name, kind, method.summary))
+    return listed
 
 
 def provenance(audit: SavedAudit) -> list[Block]:

@@ -80,11 +80,11 @@ class Crop:
 def window_sums(values: np.ndarray, size: int, step: int) -> np.ndarray:
     """Sum over all size x size windows that start a multiple of step away, from running sums."""
     running = np.pad(values, ((0, 0), (1, 0), (1, 0))).cumsum(axis=1).cumsum(axis=2)
-    rows, columns = np.arange(0, values.shape[1] - size + 1, step), np.arange(0, values.shape[2] - size + 1, step)
-    low, high = np.ix_(rows, columns), np.ix_(rows + size, columns + size)
-    corners = (high, (high[0], low[1]), (low[0], high[1]), low)
-    a, b, c, d = (running[:, row, column] for row, column in corners)
-    return a - b - c + d
+    top, left = (np.arange(0, side - size + 1, step) for side in values.shape[1:])
+    top = top[:, None]
+    bottom, right = top + size, left + size
+    outside = running[:, bottom, left] + running[:, top, right] - running[:, top, left]
+    return running[:, bottom, right] - outside
 
 
 def list_images(_path: Path, address: Address) -> Catalogue:

@@ -179,10 +179,11 @@ def adam_state(adam: torch.optim.Adam) -> dict[str, Tensor]:
 
 def load_adam_state(adam: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
     for i, p in enumerate(adam.param_groups[0]["params"]):
-        saved = {name: tensors[f"adam.{i}.{name}"] for name in ADAM_STATE if f"adam.{i}.{name}" in tensors}
-        adam.state[p] = {name: _laid_out_as(p, tensor) for name, tensor in saved.items() if name != "step"}
-        if "step" in saved:
-            adam.state[p]["step"] = saved["step"].clone()
+        adam.state[p] = {}
+        for name in ADAM_STATE:
+            saved = tensors.get(f"adam.{i}.{name}")  # a parameter without a step has no state
+            if saved is not None:
+                adam.state[p][name] = saved.clone() if name == "step" else _laid_out_as(p, saved)
 
 
 def _laid_out_as(p: Tensor, values: Tensor) -> Tensor:

@@ -170,9 +170,12 @@ def _row(scale: Scale, store: Store, fit: Fit) -> list[str]:
     shares = [_share(scale, store, fit, loss) for loss in fit.milestones]
     if not any(shares):
         return []
-    values = [f"{share[0]:.0f} ({share[1]:.0f} to {share[2]:.0f})" if share else "-" for share in shares]
-    others = [_reference(scale, store, fit, name) for name in _references(scale)]
-    values += ["-" if share is None else f"{share:.0f}" for share in others]
+    values = []
+    for share in shares:
+        values.append(f"{share[0]:.0f} ({share[1]:.0f} to {share[2]:.0f})" if share else "-")
+    for name in _references(scale):
+        reference = _reference(scale, store, fit, name)
+        values.append("-" if reference is None else f"{reference:.0f}")
     return [
         str(fit.images.count),
         str(_width(fit)),

@@ -113,4 +113,6 @@ def share_of_all(store: Store, cells: Iterable[Cell], threshold: float, *, or_be
     """
     records = [store.shown(cell) if or_best else store.find(cell) for cell in cells]
     rates = [record.score.rate(threshold).value for record in records if record]
-    return 100 * sum(rates) / len(rates) if rates and len(rates) == len(records) else None
+    if not rates or len(rates) < len(records):
+        return None
+    return 100 * sum(rates) / len(rates)

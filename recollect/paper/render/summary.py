@@ -35,7 +35,9 @@ def shares(cells: Iterable[Cell], store: Store, method: str) -> list[str]:
     Nothing is returned if no mask has a record.
     """
     records = [store.shown(cell) for cell in cells if cell.method == method]
-    return [percent(record.score.approximate) if record else "-" for record in records] if any(records) else []
+    if not any(records):
+        return []
+    return [percent(record.score.approximate) if record else "-" for record in records]
 
 
 def at_the_papers_gamma(cells: Iterable[Cell]) -> list[Cell]:
