@@ -24,6 +24,7 @@ HIDDEN = ("help", "install_completion", "show_completion")
 PAGES = {  # where the lists are explained that the help contains
     "{methods}": "[methods](../concepts/methods.md)",
     "{degradations}": "[masks](glossary.md#masks)",
+    "{fills}": "[fills](../concepts/methods.md#fills)",
     "{model_formats}": "[models](models.md)",
     "{networks}": "[training](../concepts/training.md)",
     "{denoising_networks}": "[training a diffusion model](../concepts/diffusion.md#training-one)",

@@ -1,4 +1,4 @@
-"""The named masks and how text names others, known without torch: help and error messages do not wait for it."""
+"""The named masks and fills, and how text names other masks. Help and error messages need no torch for them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ PAPER_MASK_SUMMARIES = {  # `degradation/masks.py` draws each
     "dust": "erases each pixel with probability 0.8, one fixed draw",
 }
 PAPER_MASK_NAMES = tuple(PAPER_MASK_SUMMARIES)
+FILL_SUMMARIES = {  # `degradation/fills.py` makes the values of each
+    "zero": "black",
+    "constant": "one random colour an image",
+    "noise": "random values",
+    "images": "another image of the set, turned by 180 degrees",
+}
 RANDOM = ("random", "random-each")
 COLUMNS = "columns"
 _FILES = (".png", ".npy")

@@ -86,11 +86,6 @@ def not_among(noun: str, name: str, names: Iterable[str]) -> InputError:
     return InputError(f"There is no {noun} {name!r}; choose from {', '.join(names)}.")
 
 
-def by_name(*members: Kind) -> dict[str, Kind]:
-    """Return members by the names that they have."""
-    return {member.name: member for member in members}  # type: ignore[attr-defined]  # every member has a name
-
-
 def _order(member: Any) -> tuple[int, str]:
     """Members that say so come first: help and tables list the most used ones first."""
     return getattr(member, "order", 100), member.name

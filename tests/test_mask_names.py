@@ -1,11 +1,12 @@
 import pytest
 
-from recollect.degradation import DEGRADATIONS, PAPER_MASKS
-from recollect.mask_names import PAPER_MASK_NAMES, is_mask, no_such_mask
+from recollect.degradation import DEGRADATIONS, FILLS, PAPER_MASKS
+from recollect.mask_names import FILL_SUMMARIES, PAPER_MASK_NAMES, is_mask, no_such_mask
 
 
-def test_the_names_are_those_of_the_masks() -> None:
+def test_the_names_are_those_of_the_masks_and_fills() -> None:
     assert tuple(PAPER_MASKS) == PAPER_MASK_NAMES
+    assert tuple(FILLS) == tuple(FILL_SUMMARIES)
 
 
 @pytest.mark.parametrize("text", ["dust", "random:0.3", "random-each:30%", "columns:age", "mine.PNG", "a/b.npy"])

@@ -9,11 +9,11 @@ from typing import Any
 from recollect.auditing.thresholds import read_threshold
 from recollect.auditing.verdict import Gate
 from recollect.errors import InputError, check_positive, check_seed, is_number, is_whole
+from recollect.mask_names import FILL_SUMMARIES
 
 AUTO = "auto"  # search for the setting
 ANNEALED = "annealed"  # in place of a diffusion model's noise level: it falls along the steps of ADMM
 START_NAMES = ("half_kept", "all_erased")
-FILL_NAMES = ("zero", "constant", "noise", "images")
 
 
 def check_given(settings: Mapping[str, Any]) -> None:
@@ -33,9 +33,9 @@ def check_given(settings: Mapping[str, Any]) -> None:
 def read_fills(fill: Any) -> list[str]:
     """Read the names of fills, each once."""
     kinds = list(dict.fromkeys(str(kind) for kind in split_names(fill)))
-    unknown = [kind for kind in kinds if kind not in FILL_NAMES]
+    unknown = [kind for kind in kinds if kind not in FILL_SUMMARIES]
     if unknown or not kinds:
-        raise InputError(f"There is no fill {(unknown or [fill])[0]!r}; choose from {', '.join(FILL_NAMES)}.")
+        raise InputError(f"There is no fill {(unknown or [fill])[0]!r}; choose from {', '.join(FILL_SUMMARIES)}.")
     return kinds
 
 

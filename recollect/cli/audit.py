@@ -142,8 +142,7 @@ def audit_command(
         str,
         typer.Option(
             rich_help_panel=_ATTACK,
-            help="What erased pixels hold: zero, constant, noise or images (pixels of another image), separated by "
-            "commas. No method is told.",
+            help="What erased pixels hold, separated by commas. No method is told. {fills}",
         ),
     ] = "zero",
     methods: Annotated[

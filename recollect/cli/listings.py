@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 from recollect.declared import Facts, declared
 from recollect.errors import InputError
-from recollect.mask_names import PAPER_MASK_SUMMARIES
+from recollect.mask_names import FILL_SUMMARIES, PAPER_MASK_SUMMARIES
 
 SOURCE = "A set of images, such as photos?count=40&size=32. recollect data list shows all kinds."
 
@@ -79,6 +79,11 @@ def degradations() -> str:
     return _items(masks | {damage["example"]: damage["summary"] for damage in declared_degradations().values()})
 
 
+def fills() -> str:
+    """List what erased pixels can hold."""
+    return _items(FILL_SUMMARIES)
+
+
 def model_formats() -> str:
     """List the kinds of models that can be opened."""
     formats = declared_formats().values()
@@ -110,6 +115,7 @@ def fetchable_sources() -> str:
 LISTINGS: Mapping[str, Callable[[], str]] = {
     "{methods}": methods,
     "{degradations}": degradations,
+    "{fills}": fills,
     "{model_formats}": model_formats,
     "{networks}": networks,
     "{denoising_networks}": denoising_networks,

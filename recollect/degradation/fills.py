@@ -14,7 +14,7 @@ from recollect.degradation.erasure import Erasure
 from recollect.errors import InputError
 from recollect.image_values import position_dimensions
 from recollect.images import Images
-from recollect.registry import by_name
+from recollect.mask_names import FILL_SUMMARIES
 from recollect.seeding import own_draws
 
 
@@ -73,12 +73,8 @@ def _drawn(shape: tuple[int, ...], x: Tensor, seed: int) -> Tensor:
     return torch.from_numpy(np.stack(draws)).to(x)
 
 
-FILLS = by_name(
-    Fill("zero", "black", _black),
-    Fill("constant", "one random colour an image", _one_colour),
-    Fill("noise", "random values", _noise),
-    Fill("images", "another image of the set, turned by 180 degrees", _next_image),
-)
+_VALUES = {"zero": _black, "constant": _one_colour, "noise": _noise, "images": _next_image}
+FILLS = {name: Fill(name, summary, _VALUES[name]) for name, summary in FILL_SUMMARIES.items()}
 
 
 def fill_erased(truth: Erasure, images: Images, kind: str, seed: int = 42) -> Erasure:

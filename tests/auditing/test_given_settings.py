@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 
 from recollect.auditing import AuditRequest
-from recollect.auditing.given_settings import FILL_NAMES, START_NAMES, check_given, read_fills, read_gate
+from recollect.auditing.given_settings import START_NAMES, check_given, read_fills, read_gate
 from recollect.auditing.request import STARTS
-from recollect.degradation import FILLS, all_erased, half_kept
+from recollect.degradation import all_erased, half_kept
 from recollect.errors import InputError
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(AuditRequest)}
 
 
-def test_names_are_those_of_fills_and_starts() -> None:
-    assert tuple(FILLS) == FILL_NAMES
+def test_names_are_those_of_starts() -> None:
     assert {"half_kept": half_kept, "all_erased": all_erased} == STARTS
     assert tuple(STARTS) == START_NAMES
 
