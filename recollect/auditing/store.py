@@ -100,9 +100,8 @@ class Store:
             renamed = _with_names(record, ids, training_ids)
             if folder != cells or record != renamed:
                 self.add(renamed, pictures)
-            record = renamed
             self._hold(key, pictures)
-            return record
+            return renamed
         return None
 
     def add(self, record: Record, pictures: Mapping[str, np.ndarray]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from recollect.callbacks.monitor import MemorizationMonitor, SampleAudit
+from recollect.callbacks.memorization_monitor import MemorizationMonitor, SampleAudit
 from recollect.lazy_names import lazy_names
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from recollect.callbacks.monitor import MemorizationMonitor, SampleAudit
+from recollect.callbacks.memorization_monitor import MemorizationMonitor, SampleAudit
 from recollect.errors import InputError
 from recollect.scoring import Rate
 
