@@ -9,7 +9,8 @@ from radon.complexity import cc_visit
 import recollect
 
 PACKAGE = Path(recollect.__file__).parent
-FOLDERS = {"recollect": PACKAGE, "benchmarks": Path(__file__).parent.parent / "benchmarks"}
+ROOT = Path(__file__).parents[1]
+FOLDERS = {"recollect": PACKAGE, "benchmarks": ROOT / "benchmarks", "docs": ROOT / "docs"}
 HIGHEST = 10
 
 

@@ -13,7 +13,6 @@ from recollect.accelerate.tf32x3.compilation import compile_ahead, compile_varia
 from recollect.engine import prepare
 
 CPU = torch.device("cpu")
-NO_DEVICE: Any = -1  # which torch.cuda.device takes without a GPU
 
 
 @dataclass(eq=False)
