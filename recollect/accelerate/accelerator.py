@@ -107,7 +107,7 @@ class Accelerator:
     def close(self) -> None:
         """Leave the graphs' memory to the next recovery."""
         if "graph_pool" in vars(self):
-            vars(self).pop("graph_pool").give_back()  # another recovery may take it; this network takes one again
+            vars(self).pop("graph_pool").release()  # another recovery may take it; this network takes one again
 
     @cached_property
     def graph_pool(self) -> CudaGraphPool:

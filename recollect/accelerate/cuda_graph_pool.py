@@ -36,7 +36,7 @@ class CudaGraphPool:
         """
         return vars(_idle).pop(str(device), None) or cls(device)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         self.trim()
         setattr(_idle, str(self.device), self)
 

@@ -42,11 +42,11 @@ def examine_images(f: Any, images: Images, model_hash: str, store: Store, progre
     """Compute fixed-point error and spectral radius at each image; each result is stored at once."""
     rows = []
     for i, name in enumerate(images.ids):
-        progress("looking for attractors", i, len(images))
+        progress("searching for attractors", i, len(images))
         image = images[i]
         identity = {"model": model_hash, "image": image.hash}
         rows.append({"id": name, **store.once("attractor", identity, partial(_around, f, image.pixels))})
-    progress("looking for attractors", len(images), len(images))
+    progress("searching for attractors", len(images), len(images))
     return rows
 
 

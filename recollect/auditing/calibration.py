@@ -31,18 +31,19 @@ def calibrated_scores(
     errors, unseen = _logs(train), _logs(control)
     hard, unseen_hard = _logs(train_difficulty), _logs(control_difficulty)
     count = max(NEIGHBOURS, round(SHARE * len(unseen)))
-    own = np.full(len(unseen), np.inf)
-    rows = [_place(error, unseen, np.abs(unseen_hard - d), count) for error, d in zip(errors, hard, strict=True)]
-    for number, (error, d) in enumerate(zip(unseen, unseen_hard, strict=True)):
-        own[:] = np.abs(unseen_hard - d)
-        own[number] = np.inf
-        rows.append(_place(error, unseen, own, count))
+    rows = []
+    for error, difficulty in zip(errors, hard, strict=True):
+        rows.append(_quantile_and_margin(error, unseen, np.abs(unseen_hard - difficulty), count))
+    for number, error in enumerate(unseen):
+        distances = np.abs(unseen_hard - unseen_hard[number])
+        distances[number] = np.inf  # not compared with itself
+        rows.append(_quantile_and_margin(error, unseen, distances, count))
     quantiles, margins = np.array(rows).T
     ranks = np.unique(np.stack([quantiles, margins], 1), axis=0, return_inverse=True)[1].ravel().astype(float)
     return ranks[: len(errors)].tolist(), ranks[len(errors) :].tolist()
 
 
-def _place(error: float, unseen: np.ndarray, distances: np.ndarray, count: int) -> tuple[float, float]:
+def _quantile_and_margin(error: float, unseen: np.ndarray, distances: np.ndarray, count: int) -> tuple[float, float]:
     """Compare one error with those of the nearest unseen images: its quantile, and its ratio to their median."""
     beside = unseen[np.argpartition(distances, count - 1)[:count]]
     return float(np.mean((beside < error) + 0.5 * (beside == error))), float(error - np.median(beside))

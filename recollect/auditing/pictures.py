@@ -35,10 +35,10 @@ def sampled(images: Images, *, keep: bool = True) -> np.ndarray:
 def cell_pictures(images: Images, seen: Observation, recovery: Recovery, shown: np.ndarray) -> dict[str, np.ndarray]:
     """Draw what the gallery shows of one cell, for the images at the positions `shown`."""
     original, estimate = images[shown].pixels, recovery.estimate[shown]
-    error = log_levels(one_a_place((estimate - original).abs()))
+    error = log_levels(mean_over_channels((estimate - original).abs()))
     pictures = {"degraded": as_colour(seen.y[shown]), "estimate": as_colour(estimate), "log_error": as_grey(error)}
     if isinstance(recovery.degradation, Erasure):
-        pictures["mask"] = as_grey(one_a_place(recovery.degradation.keep.expand_as(recovery.estimate)[shown]))
+        pictures["mask"] = as_grey(mean_over_channels(recovery.degradation.keep.expand_as(recovery.estimate)[shown]))
     return pictures
 
 
@@ -58,7 +58,7 @@ def as_colour(images: Tensor) -> np.ndarray:
     return (values * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
 
 
-def one_a_place(values: Tensor) -> Tensor:
+def mean_over_channels(values: Tensor) -> Tensor:
     """Return the mean over the channels of images, N x H x W; values of signals and rows are drawn as bands."""
     return values.float().mean(1) if values.ndim == 4 else draw_bands(values)
 

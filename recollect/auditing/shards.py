@@ -61,7 +61,9 @@ class ShardedMeasurer:
         return replace(cell, record=replace(cell.record, provenance=where))
 
     def _inputs(self, trial: Trial, method: Shared[Any], shard: range) -> tuple[Any, ...]:
-        shown = trial.shown[(trial.shown >= shard[0]) & (trial.shown <= shard[-1])] - shard[0]
+        first, last = shard[0], shard[-1]
+        is_inside = (trial.shown >= first) & (trial.shown <= last)
+        shown = trial.shown[is_inside] - first
         truth = self._share(trial.truth, shard) if len(trial.truth) > 1 else trial.truth
         images = self._share(trial.images, shard)
         training = self._share(trial.training, range(len(trial.training)))

@@ -15,7 +15,7 @@ from torch import Tensor
 from recollect.auditing.damaged_sets import DamagedSet
 from recollect.auditing.measure import Conditions
 from recollect.auditing.method_setup import method_for, names_with
-from recollect.auditing.pictures import as_colour, as_grey, one_a_place
+from recollect.auditing.pictures import as_colour, as_grey, mean_over_channels
 from recollect.degradation import Erasure, Observation, observe
 from recollect.images import Images
 from recollect.recovery import Recovery, Snapshot
@@ -44,7 +44,7 @@ class RoundRecorder:
     def __call__(self, snapshot: Snapshot) -> None:
         masks = None
         if isinstance(snapshot.degradation, Erasure):
-            masks = one_a_place(snapshot.degradation.keep.expand_as(snapshot.estimate)).cpu()
+            masks = mean_over_channels(snapshot.degradation.keep.expand_as(snapshot.estimate)).cpu()
         estimates, rounds = snapshot.estimate.detach().cpu().clone(), snapshot.round.tolist()
         for row, image in enumerate(snapshot.index.tolist()):
             frames = self.frames.setdefault(image, [])

@@ -129,7 +129,9 @@ def of_common_colour(y: Tensor) -> Tensor:
     """Say which pixels have a colour that is common in their image."""
     pixels = first_channel(y)
     bits = y.float().reshape(len(y), -1, pixels[0].numel()).view(torch.int32).long()  # N x channels x pixels
-    colours = torch.stack([bits[:, c] * weight for c, weight in enumerate(_channel_multipliers(bits.shape[1]))]).sum(0)
+    colours = torch.zeros_like(bits[:, 0])
+    for channel, multiplier in enumerate(_channel_multipliers(bits.shape[1])):
+        colours += bits[:, channel] * multiplier
     ordered = colours.sort(1).values
     counts = torch.searchsorted(ordered, colours, right=True) - torch.searchsorted(ordered, colours)
     return (counts > max(1, COMMON * colours.shape[1])).view_as(pixels)

@@ -37,6 +37,6 @@ def weights_alone(path: Path) -> InputError:
     )
 
 
-def unsafe_program(path: Path, why: str, way_round: str) -> InputError:
+def unsafe_program(path: Path, why: str, advice: str) -> InputError:
     """Refuse a program file that could do more than compute."""
-    return InputError(f"{path} is refused: {why}. Nothing of it was run. {way_round}")
+    return InputError(f"{path} is refused: {why}. Nothing of it was run. {advice}")

@@ -57,8 +57,8 @@ class RecordFile:
         return replace(self, records=kept | added)
 
     def without(self, keys: Iterable[str]) -> RecordFile:
-        gone = set(keys)
-        return replace(self, records={key: record for key, record in self.records.items() if key not in gone})
+        removed = set(keys)
+        return replace(self, records={key: record for key, record in self.records.items() if key not in removed})
 
     @cached_property
     def by_name(self) -> dict[str, Record]:

@@ -16,14 +16,14 @@ def test_a_pool_is_taken_by_one_recovery_at_a_time() -> None:
     first = CudaGraphPool.take(HERE)
     second = CudaGraphPool.take(HERE)
     assert second is not first
-    first.give_back()
+    first.release()
     assert CudaGraphPool.take(HERE) is first
     assert CudaGraphPool.take(HERE) is not first
 
 
 def test_another_thread_has_its_own() -> None:
     mine, others = CudaGraphPool.take(HERE), []
-    mine.give_back()
+    mine.release()
     thread = threading.Thread(target=lambda: others.append(CudaGraphPool.take(HERE)))
     thread.start()
     thread.join()
@@ -35,7 +35,7 @@ def test_another_thread_has_its_own() -> None:
 def test_only_a_small_pool_is_kept(reserved: int, kept: int) -> None:
     pool = CudaGraphPool.take(HERE)
     pool.reserved = reserved
-    pool.give_back()
+    pool.release()
     assert CudaGraphPool.take(HERE).reserved == kept
 
 
@@ -93,14 +93,14 @@ def test_a_recovery_gives_its_pool_back_unless_it_fails() -> None:
     device = torch.device("cuda", 0)
     f, y = FullyConnected(SHAPE, layers=4, width=256).to(device), mask("block", SHAPE).apply(torch.rand(40, *SHAPE))
     pool = CudaGraphPool(device)
-    pool.give_back()
+    pool.release()
     Blind(limit=3)(f, y.to(device))
     assert CudaGraphPool.take(device) is pool
 
     def fail(_: object) -> None:
         raise ValueError("on the way")
 
-    pool.give_back()
+    pool.release()
     with pytest.raises(ValueError, match="on the way"):
         Blind(limit=3)(f, y.to(device), trace=fail)
     assert CudaGraphPool.take(device) is not pool

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from recollect.auditing.pictures import as_colour, one_a_place
+from recollect.auditing.pictures import as_colour, mean_over_channels
 from recollect.auditing.value_plots import HEIGHT, MARGIN, WIDTH, draw_bands, draw_values
 
 
@@ -35,7 +35,7 @@ def test_a_bar_is_as_high_as_its_value() -> None:
 def test_bands_are_a_stripe_a_channel() -> None:
     values = torch.zeros(1, 2, 4)
     values[0, 1, 3] = 1.0
-    bands = one_a_place(values)
+    bands = mean_over_channels(values)
     assert bands.shape == (1, HEIGHT, WIDTH)
     assert bands[0, HEIGHT // 2 :, 3 * WIDTH // 4 :].min() == 1
     assert bands.sum() == HEIGHT * WIDTH / 8

@@ -303,7 +303,7 @@ def test_a_model_that_is_none_is_one_sentence(folder: Path, model: str, words: s
     assert words in mistake("audit", model, "--train", "train.npy")
 
 
-def test_a_model_that_needs_pickle_is_refused_with_the_way_round_it(folder: Path) -> None:
+def test_a_model_that_needs_pickle_is_refused_with_advice(folder: Path) -> None:
     torch.save({"f": FullyConnected}, folder / "pickle.pt")
     result = here("audit", "pickle.pt", "--train", "train.npy")
     assert result.exit_code == 2

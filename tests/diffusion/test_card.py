@@ -66,7 +66,7 @@ def test_images_that_others_hold_are_left_out(photos: Images) -> None:
         without(photos, photos)
 
 
-def test_a_mirrored_copy_is_left_out_whichever_way_round_it_is_seen() -> None:
+def test_a_mirrored_copy_is_left_out_whichever_of_the_two_is_mirrored() -> None:
     """Here the mirrored image differs from the copy by 6 signs, and the image from the mirrored copy by 18."""
     rng = torch.Generator().manual_seed(13)
     audited = torch.rand(1, 3, 8, 8, generator=rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +30,7 @@ def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
     for name in scale.masks:
         cell = Cell(fit, fit.milestones[-1], "train", name, "blind")
         blind, seen = cell.build_method(), cell.observe(image)
-        frames = trace_rounds(image, seen, {"blind": lambda y, trace, blind=blind: blind(f, y, trace=trace)})
+        frames = trace_rounds(image, seen, {"blind": partial(blind, f)})
         first = blind.start(seen.y).expand(seen.y).keep[0].float().mean(0).numpy()
         truth = seen.truth.expand(seen.y).keep[0].float().mean(0).numpy()  # type: ignore[attr-defined]
         arrays |= {

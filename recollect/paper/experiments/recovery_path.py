@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,9 +27,8 @@ def fit(scale: Scale) -> Fit:
 def compute(workspace: Workspace, scale: Scale, fit: Fit) -> Arrays:
     f, images = workspace.best_network(fit), workspace.images(fit, "train")[:IMAGES]
     cells = [Cell(fit, fit.milestones[-1], "train", scale.masks[-1], name) for name in ("blind", "iterate")]
-    methods = {cell.method: cell.build_method() for cell in cells}
-    runs = {name: lambda y, trace, run=run: run(f, y, trace=trace) for name, run in methods.items()}
-    return trace_rounds(images, cells[0].observe(images), runs)
+    methods = {cell.method: partial(cell.build_method(), f) for cell in cells}
+    return trace_rounds(images, cells[0].observe(images), methods)
 
 
 def draw(arrays: Arrays) -> Figure:
