@@ -50,11 +50,13 @@ class Blur(Degradation):
     def refit(self, x: Tensor, y: Tensor) -> Self:
         """Fit the width to y: |H x - y|^2 is summed over frequencies, as Parseval allows."""
         x, y = fft2(x.double()), fft2(y.double())
-        power, shared = x.abs().square().sum(1).flatten(1), (x * y.conj()).real.sum(1).flatten(1)
+        power = x.abs().square().sum(1).flatten(1)
+        shared = (x * y.conj()).real.sum(1).flatten(1)
         widths = all_widths(y)
         damping = gaussian(widths, y).flatten(1).T
         best = (power @ damping.square() - 2 * shared @ damping).argmin(1)
-        low, high = widths[(best - 1).clamp(min=0)], widths[(best + 1).clamp(max=GRID - 1)]
+        low = widths[(best - 1).clamp(min=0)]
+        high = widths[(best + 1).clamp(max=GRID - 1)]
         square = square_frequencies(y, y.real.dtype).flatten()
         for _ in range(HALVINGS):  # towards where the misfit stops falling and begins to rise
             middle = (low + high) / 2

@@ -126,8 +126,11 @@ def load_state(folder: Path, device: torch.device) -> SavedState | None:
 def _describe_difference(saved: Any, now: Any) -> str:
     """Name the settings that differ, in brackets; hashes are left out."""
     if isinstance(saved, dict) and isinstance(now, dict):
-        names = [name for name in {**saved, **now} if saved.get(name, "not set") != now.get(name, "not set")]
-        changes = [f"{name} {saved.get(name, 'not set')}, now {now.get(name, 'not set')}" for name in names]
+        changes = []
+        for name in {**saved, **now}:
+            before, after = saved.get(name, "not set"), now.get(name, "not set")
+            if before != after:
+                changes.append(f"{name} {before}, now {after}")
         return f" ({', '.join(changes)})"
     return f" ({saved}, now {now})" if len(str(saved)) < 20 else ""
 
