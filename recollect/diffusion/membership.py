@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.devices.model_call import call_of, leave_unchecked
 from recollect.devices.precision import device_of, evaluation_mode
 from recollect.diffusion.denoiser import Denoiser
 from recollect.images import Images
@@ -73,7 +74,7 @@ def _error(x: Tensor, expected: Tensor) -> Tensor:
 @torch.no_grad()
 def _in_chunks(denoiser: Denoiser, images: Images, error: Callable[[Tensor], Tensor], chunk: int) -> Tensor:
     denoiser.check_shape(*images.image_shape)
-    device = device_of(denoiser)
+    device, call = device_of(denoiser), call_of(denoiser)  # which takes fewer at once if memory does not suffice
     with evaluation_mode(denoiser):
         parts = (images[start : start + chunk].pixels.to(device) for start in range(0, len(images), chunk))
-        return torch.cat([error(part) for part in parts])
+        return torch.cat([call(error, part, leave_unchecked) for part in parts])

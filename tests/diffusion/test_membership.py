@@ -1,6 +1,7 @@
 import math
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from recollect.diffusion import Denoiser, open_denoiser
 from recollect.diffusion.library import diffusers
 from recollect.diffusion.membership import RATIO, denoising_loss, secmi
 from tests.diffusion.folders import write_folder
-from tests.diffusion.making import memory_of, pictures
+from tests.diffusion.making import memory_of, pictures, that_fits
 
 
 def separated(train: Tensor, control: Tensor) -> bool:
@@ -32,6 +33,12 @@ def test_the_loss_is_that_of_the_noise_stated() -> None:
     assert float(loss.mean()) == pytest.approx(0.2**2, rel=0.03)
     part = denoising_loss(denoiser, pictures(20)[3:5], 0.4, draws=8)
     assert torch.allclose(part, loss[3:5])  # the noise is the image's own
+
+
+@pytest.mark.parametrize("measure", [denoising_loss, secmi])
+def test_fewer_images_are_taken_at_once_if_memory_does_not_suffice(measure: Any) -> None:
+    images, denoiser = pictures(5), memory_of(pictures(4))
+    assert torch.allclose(measure(that_fits(denoiser, 2), images, 0.4), measure(denoiser, images, 0.4))
 
 
 def test_secmi_is_zero_where_the_flow_is_straight_and_counts_its_evaluations() -> None:
