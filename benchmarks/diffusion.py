@@ -4,6 +4,7 @@
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --steps 3728 --only 1000b,3000,10000
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 560 --only 3000-long
     python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 580 --only 10000-long
+    python benchmarks/diffusion.py --images FOLDER --out RECORDS --rounds 4 --budget 2400 --only 10000-longest
     python benchmarks/diffusion.py --out RECORDS --speed        # steps alone, of a network that is not trained
     python benchmarks/diffusion.py --images FOLDER --out TRIAL --small      # everything, tiny, on a CPU in a minute
 
@@ -16,6 +17,9 @@ results are saved is skipped.
 --budget is for the whole command. The speed of the network is measured first, and training gets the time that the
 attacks leave. Layers compute in bfloat16, in training and in attacks. The parts 1000 and 3000-long also time
 steps and repeat one attack in full precision, if their time allows it.
+
+The part 10000-longest trains for about 20 minutes on one H200, in a folder beside its record. It may be stopped at any
+time: the same command resumes the training, and the attacks follow when it is over.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ from diffusion_attacks import (
     refined,
     step_speeds,
 )
-from diffusion_training import Trained, learner_for, seconds_a_step, steps_in_all, train_lengths
+from diffusion_training import Trained, learner_for, seconds_a_step, steps_in_all, train_in_folder, train_lengths
 from reporting import check_writable, input_errors_end_it
 
 from recollect.devices.precision import choose_device
@@ -75,6 +79,7 @@ class Part:
     timed: bool = False
     steps: int | None = None  # of the longest training, whatever the command says
     lengths: tuple[float, ...] | None = None
+    resumable: bool = False  # trains in a folder beside the record, for longer than one command may take
 
 
 @dataclass(frozen=True)
@@ -106,9 +111,13 @@ FULL = Scale({
     "10000": Part(10_000, 42, 150),
     "3000-long": Part(3000, 42, 480, timed=True, steps=11_184, lengths=(1.0,)),  # as many epochs as 1000 has
     "10000-long": Part(10_000, 42, 520, steps=12_427, lengths=(1.0,)),  # as many epochs as 3000 has
+    "10000-longest": Part(10_000, 42, 1300, steps=37_281, resumable=True),  # as many epochs as 3000-long has
 })  # fmt: skip
 SMALL = Scale(
-    {"12": Part(12, 42, 25, timed=True), "40": Part(40, 42, 25)},
+    {
+        "12": Part(12, 42, 25, timed=True), "40": Part(40, 42, 25),
+        "40-longest": Part(40, 42, 25, steps=4, resumable=True),
+    },
     scored=4, unseen=4, unseen_shorter=2, left_out=2, rounds=1, samples=4, steps=30, timed_steps=2, timing=5.0,
     timed_batches=(2, 4), lengths=(1 / 3, 1.0), pixels=8,
     recipe={"settings": {"widths": (16, 32)}, "batch": 8},
@@ -252,6 +261,9 @@ class PartRun:
         """Train for the time that the attacks leave."""
         learner = learner_for(self.train, self.recipe, self.device)
         a_step, self.speed = speeds(learner, self.scale)
+        self.record |= {"parameters": sum(w.numel() for w in learner.weights), "evaluations_a_second": self.speed}
+        if self.part.resumable and self.part.steps:
+            return [train_in_folder(self.train, self.path.with_suffix(""), self.part.steps, self.recipe, self.device)]
         shorter = len(self.part.lengths or self.scale.lengths) - 1
         attacks = self.seconds_of_attacks(True) + shorter * self.seconds_of_attacks(False)
         attacks += self.seconds_of_extras() + (self.scale.timing if self.part.timed else 0)
@@ -265,7 +277,6 @@ class PartRun:
             f"{steps * a_step:.0f} s, attacks take {attacks:.0f} s"
         )
         trained = train_lengths(learner, lengths)
-        self.record |= {"parameters": sum(w.numel() for w in learner.weights), "evaluations_a_second": self.speed}
         for one in trained:
             self.say(f"{one.steps} steps, {one.epochs:.0f} epochs, {one.seconds:.0f} s, loss {one.loss:.4f}")
         return trained

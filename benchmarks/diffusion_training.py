@@ -6,17 +6,20 @@ shorter training branches off at half of its length: its network is the one that
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import torch
 
 from recollect.diffusion import DenoiserRecipe
 from recollect.diffusion.learning import Learner
 from recollect.diffusion.networks import DenoisingNetwork
-from recollect.diffusion.train import eight_bit
+from recollect.diffusion.train import eight_bit, train_denoiser
 from recollect.errors import InputError
 from recollect.images import Images
 
@@ -31,7 +34,7 @@ class Trained:
     steps: int
     epochs: float
     seconds: float  # at the speed of all trainings together
-    loss: float  # mean, while the rate fell
+    loss: float | None  # mean, while the rate fell; None where the trainer keeps none
 
 
 def learner_for(images: Images, recipe: DenoiserRecipe, device: torch.device) -> Learner:
@@ -77,6 +80,14 @@ def train_lengths(learner: Learner, lengths: Sequence[int]) -> list[Trained]:
     each = (time.monotonic() - began) / done
     batch, images = learner.recipe.batch, len(learner.images)
     return [Trained(network, steps, steps * batch / images, steps * each, loss) for network, steps, loss in trained]
+
+
+def train_in_folder(images: Images, folder: Path, steps: int, recipe: DenoiserRecipe, device: torch.device) -> Trained:
+    """Train for so many steps in a folder, where a training that was stopped is resumed."""
+    report = partial(print, flush=True)
+    denoiser = train_denoiser(images, folder, max_steps=steps, recipe=recipe, device=device, samples=0, report=report)
+    seconds = denoiser.card.training["seconds"] if denoiser.card else math.nan
+    return Trained(denoiser.network, steps, steps * recipe.batch / len(images), seconds, None)
 
 
 def _wait(learner: Learner) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from recollect.auditing.given_settings import ANNEALED
+from recollect.auditing.measure import Conditions
 from recollect.auditing.method_setup import has_setting
 from recollect.auditing.noise_levels import LEVELS, memory_by_noise_level
 from recollect.auditing.progress import AuditProgress
@@ -83,21 +84,25 @@ def noise_level_facts(f: Any) -> dict[str, Any]:
 
 
 def chart_noise_levels(
-    f: Any, sets: Mapping[str, Images], methods: Mapping[str, Any], seed: int, store: Store, progress: AuditProgress
-) -> dict[str, Any]:
+    f: Any, sets: Mapping[str, Images], methods: Mapping[str, Any], conditions: Conditions, store: Store,
+    progress: AuditProgress,
+) -> dict[str, Any]:  # fmt: skip
     """Measure a few images of each set at every noise level, with the gamma of the methods; null for other models."""
     if not isinstance(f, DenoiserAt):
         return {"noise_levels": None}
     gamma = next((float(method.gamma) for method in methods.values() if has_setting(method, "gamma")), Blind.gamma)
     progress("measuring where memory sits", 1, 1)  # the cells are done
     charted = {name: images[images.spread(min(CHARTED, len(images)))] for name, images in sets.items()}
-    identity = {"denoiser": f.denoiser.hash, "gamma": gamma, "seed": seed, **{k: v.hash for k, v in charted.items()}}
-    rows = store.once("noise-levels", identity, partial(_rows, f.denoiser, charted, gamma, seed))
+    # The denoiser's own hash does not tell two functions of one name apart; the audit's does, by their outputs.
+    identity = {"model": conditions.model_hash, "gamma": gamma, "seed": conditions.seed}
+    identity |= {name: images.hash for name, images in charted.items()}
+    rows = store.once("noise-levels", identity, partial(_rows, f.denoiser, charted, gamma, conditions))
     return {"noise_levels": rows["levels"]}
 
 
-def _rows(denoiser: Denoiser, sets: Mapping[str, Images], gamma: float, seed: int) -> dict[str, Any]:
-    levels = memory_by_noise_level(denoiser, sets["train"], sets.get("control"), gamma=gamma, seed=seed)
+def _rows(denoiser: Denoiser, sets: Mapping[str, Images], gamma: float, conditions: Conditions) -> dict[str, Any]:
+    train, control = sets["train"], sets.get("control")
+    levels = memory_by_noise_level(denoiser, train, control, gamma=gamma, seed=conditions.seed, chunk=conditions.chunk)
     return {"levels": [level.row() for level in levels]}
 
 

@@ -15,7 +15,7 @@ from recollect.auditing.membership import membership
 from recollect.degradation import Degradation, mask, observe
 from recollect.devices.precision import device_of
 from recollect.diffusion import Denoiser
-from recollect.diffusion.membership import CHUNK, denoising_loss, secmi
+from recollect.diffusion.membership import RATIO, denoising_loss, secmi
 from recollect.images import Images
 from recollect.methods import Blind
 from recollect.pieces import pieces
@@ -25,6 +25,7 @@ from recollect.scoring import APPROXIMATE, Score, mse
 LEVELS = (0.05, 0.1, 0.2, 0.4, 0.8)
 MASK = "block"
 ROUNDS = 4  # enough to tell noise levels apart
+AT_ONCE = 16  # images; a model was given as many when its identity was found
 
 
 @dataclass(frozen=True)
@@ -77,27 +78,34 @@ def _at(
     denoiser: Denoiser, sigma: float, sets: Mapping[str, Images], mask_name: str, blind: Blind, seed: int,
     chunk: int | None,
 ) -> NoiseLevel:  # fmt: skip
-    f = denoiser.at(sigma)
-    recovered = {}
-    for name, images in sets.items():
-        truth = mask(mask_name, images.shape, count=len(images), seed=seed)
-        parts = [
-            _errors(blind, f, images[rows], truth.of_images(rows), seed, chunk)
-            for rows in pieces(len(images), images.shape)
-        ]
-        recovered[name] = _share(torch.cat(parts))
-    errors = {
-        "fixed-point": {name: _fixed_point_errors(f, images) for name, images in sets.items()},
-        "loss": {name: denoising_loss(denoiser, images, sigma, seed=seed) for name, images in sets.items()},
-        "secmi": {name: secmi(denoiser, images, sigma) for name, images in sets.items()},
-    }
+    f, at_once = denoiser.at(sigma), chunk or AT_ONCE
+    recovered = {name: _recovered(blind, f, images, mask_name, seed, chunk) for name, images in sets.items()}
+    moved = {name: _fixed_point_errors(f, images, at_once) for name, images in sets.items()}
+    losses = {name: denoising_loss(denoiser, images, sigma, seed=seed, chunk=at_once) for name, images in sets.items()}
+    errors = {"fixed-point": moved, "loss": losses, "secmi": _secmi_errors(denoiser, sets, sigma, at_once)}
     return NoiseLevel(
         sigma,
         recovered,
-        {name: _finite(values.median()) for name, values in errors["fixed-point"].items()},
-        {name: _finite(values.mean()) for name, values in errors["loss"].items()},
+        {name: _finite(values.median()) for name, values in moved.items()},
+        {name: _finite(values.mean()) for name, values in losses.items()},
         {name: _auc(values) for name, values in errors.items()},
     )
+
+
+def _recovered(blind: Blind, f: Any, images: Images, mask_name: str, seed: int, chunk: int | None) -> float | None:
+    truth = mask(mask_name, images.shape, count=len(images), seed=seed)
+    parts = [
+        _errors(blind, f, images[rows], truth.of_images(rows), seed, chunk)
+        for rows in pieces(len(images), images.shape)
+    ]
+    return _share(torch.cat(parts))
+
+
+def _secmi_errors(denoiser: Denoiser, sets: Mapping[str, Images], sigma: float, chunk: int) -> dict[str, torch.Tensor]:
+    """Compute them unless the level that SecMI moves images up to is above those of the model."""
+    if sigma * RATIO > denoiser.preconditioning.highest:
+        return {}
+    return {name: secmi(denoiser, images, sigma, chunk=chunk) for name, images in sets.items()}
 
 
 def _errors(blind: Blind, f: Any, images: Images, truth: Degradation, seed: int, chunk: int | None) -> torch.Tensor:
@@ -117,9 +125,9 @@ def _finite(value: torch.Tensor) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _fixed_point_errors(f: Any, images: Images) -> torch.Tensor:
+def _fixed_point_errors(f: Any, images: Images, chunk: int) -> torch.Tensor:
     device = device_of(f)
-    parts = (images[start : start + CHUNK].pixels.to(device) for start in range(0, len(images), CHUNK))
+    parts = (images[start : start + chunk].pixels.to(device) for start in range(0, len(images), chunk))
     return torch.cat([fixed_point_error(f, part).cpu() for part in parts])
 
 

@@ -126,7 +126,7 @@ def _run(
         measurer or partial(_measure_here, f), inputs.damaged_sets, inputs.sets["train"], inputs.methods, conditions,
         store, whole.stage("cells"), tell,
     )  # fmt: skip
-    facts |= chart_noise_levels(f, inputs.scored, inputs.methods, request.seed, store, whole.stage("cells"))
+    facts |= chart_noise_levels(f, inputs.scored, inputs.methods, conditions, store, whole.stage("cells"))
     facts["generated"] = generate_and_filter(request, inputs, store, whole.stage("generated"))
     facts["stability"] = _stability(inputs, facts, records, conditions, store, whole.stage("stability"))
     attraction = None

@@ -34,6 +34,10 @@ def check_output(out: Tensor, x: Tensor) -> None:
         )
 
 
+def leave_unchecked(_out: Tensor, _x: Tensor) -> None:
+    """Take any output: the caller compares it with the images."""
+
+
 def _describe(x: Tensor) -> str:
     return f"{'x'.join(map(str, x.shape))} {str(x.dtype).removeprefix('torch.')} on {x.device}"
 

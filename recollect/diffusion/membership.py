@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.devices.model_call import call_of, leave_unchecked
 from recollect.devices.precision import device_of, evaluation_mode
 from recollect.diffusion.denoiser import Denoiser
 from recollect.images import Images
@@ -17,9 +18,12 @@ from recollect.seeding import own_draws
 
 CHUNK = 256
 NEARLY_CLEAN = 0.01  # the noise level that a clean image is taken to have when its inversion begins
+RATIO = 1.1  # of the two noise levels between which SecMI moves an image
 
 
-def denoising_loss(denoiser: Denoiser, images: Images, sigma: float, *, draws: int = 1, seed: int = 42) -> Tensor:
+def denoising_loss(
+    denoiser: Denoiser, images: Images, sigma: float, *, draws: int = 1, seed: int = 42, chunk: int = CHUNK
+) -> Tensor:
     """Compute per image the mean error (MSE) of denoising it, as encoded; the noise belongs to the image."""
     denoiser.check_level(sigma)
 
@@ -31,10 +35,12 @@ def denoising_loss(denoiser: Denoiser, images: Images, sigma: float, *, draws: i
             errors.append(_error(denoiser.clean(noisy, sigma), clean))
         return torch.stack(errors).mean(0)
 
-    return _in_chunks(denoiser, images, error)
+    return _in_chunks(denoiser, images, error, chunk)
 
 
-def secmi(denoiser: Denoiser, images: Images, sigma: float, *, steps: int = 10, ratio: float = 1.1) -> Tensor:
+def secmi(
+    denoiser: Denoiser, images: Images, sigma: float, *, steps: int = 10, ratio: float = RATIO, chunk: int = CHUNK
+) -> Tensor:
     """Compute per image the t-error of SecMI (Duan et al. 2023).
 
     The image is inverted to the noise level sigma by `steps` deterministic steps. One more step up, to sigma times
@@ -52,7 +58,7 @@ def secmi(denoiser: Denoiser, images: Images, sigma: float, *, steps: int = 10, 
         above = _move(denoiser, inverted, sigma, sigma * ratio)
         return _error(_move(denoiser, above, sigma * ratio, sigma), inverted)
 
-    return _in_chunks(denoiser, images, error)
+    return _in_chunks(denoiser, images, error, chunk)
 
 
 def _move(denoiser: Denoiser, x: Tensor, now: float, then: float) -> Tensor:
@@ -66,9 +72,9 @@ def _error(x: Tensor, expected: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _in_chunks(denoiser: Denoiser, images: Images, error: Callable[[Tensor], Tensor]) -> Tensor:
+def _in_chunks(denoiser: Denoiser, images: Images, error: Callable[[Tensor], Tensor], chunk: int) -> Tensor:
     denoiser.check_shape(*images.image_shape)
-    device = device_of(denoiser)
+    device, call = device_of(denoiser), call_of(denoiser)  # which takes fewer at once if memory does not suffice
     with evaluation_mode(denoiser):
-        parts = (images[start : start + CHUNK].pixels.to(device) for start in range(0, len(images), CHUNK))
-        return torch.cat([error(part) for part in parts])
+        parts = (images[start : start + chunk].pixels.to(device) for start in range(0, len(images), chunk))
+        return torch.cat([call(error, part, leave_unchecked) for part in parts])

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recollect.devices.model_call import call_of, leave_unchecked
 from recollect.devices.precision import device_of, evaluation_mode
 from recollect.diffusion.denoiser import Denoiser
 from recollect.diffusion.preconditioning import HIGHEST, LOWEST
@@ -45,14 +46,19 @@ def sample(
     """
     if not is_whole(count, 1) or not is_whole(steps, 2):
         raise InputError(f"Sampling takes 1 or more images and 2 or more steps, got {count!r} and {steps!r}.")
-    device, parts = device_of(denoiser), []
+    device, call, parts = device_of(denoiser), call_of(denoiser), []
+
+    def drawn_from(noise: Tensor) -> Tensor:
+        return clamped(denoiser.decode(heun(denoiser, noise, noise_levels(denoiser, steps))))
+
     with evaluation_mode(denoiser):
         for start in range(0, count, chunk):
             numbers = range(start, min(count, start + chunk))
             drawn = [np.random.default_rng((seed, n)).standard_normal(denoiser.space, np.float32) for n in numbers]
-            x = torch.from_numpy(np.stack(drawn)).to(device)
-            x = heun(denoiser, x, noise_levels(denoiser, steps))
-            parts.append(clamped(denoiser.decode(x)).cpu())
+            noise = torch.from_numpy(np.stack(drawn)).to(device)
+            parts.append(
+                call(drawn_from, noise, leave_unchecked).cpu()
+            )  # with fewer at once if memory does not suffice
             if progress:
                 progress(numbers.stop, count)
     return torch.cat(parts)

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from recollect.devices.model_call import ModelCall
+from recollect.devices.model_call import ModelCall, leave_unchecked
 from recollect.devices.precision import module_of
 from recollect.errors import InputError, is_whole
 from recollect.models.batch_sizes import BatchSizes
-from recollect.models.outputs import ends_in_sigmoid, leave_unchecked, pick_output
+from recollect.models.outputs import ends_in_sigmoid, pick_output
 from recollect.models.value_range import Numbers, Scaling, read_range, read_scaling
 from recollect.models.wording import option, size
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from recollect.counting import counted, with_article
-from recollect.devices.model_call import call_of
+from recollect.devices.model_call import call_of, leave_unchecked
 from recollect.errors import InputError
 from recollect.models.wording import option, size
 
@@ -21,10 +21,6 @@ def call_model(model: Callable[[Tensor], Any], images: Tensor) -> Tensor:
     """Call a model on a copy of images, and return the image of what it returns."""
     inner = getattr(model, "inner", model)  # behind every adaptation that is tried it needs the same
     return call_of(inner)(lambda part: pick_output(model(part), None, part), images.clone(), leave_unchecked)
-
-
-def leave_unchecked(_out: Tensor, _x: Tensor) -> None:
-    """Take any output: the caller compares it with the images."""
 
 
 def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tensor:

@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from recollect import audit
 from recollect.auditing.noise_levels import LEVELS, memory_by_noise_level
 from recollect.diffusion import Denoiser
+from recollect.diffusion.preconditioning import Direct
 from tests.diffusion.making import memory_of, pictures, posterior_mean
 
 
@@ -63,3 +65,45 @@ def test_without_control_images_there_is_no_gap_and_unknown_levels_are_left_out(
     assert (levels[0].gap, levels[0].auc["loss"]) == (None, None)
     assert LEVELS[0] == 0.05
     assert torch.isfinite(torch.tensor(levels[0].denoising_loss["train"]))
+
+
+def test_secmi_is_left_out_where_it_would_leave_the_levels_of_a_model() -> None:
+    """It moves images up by a tenth: at the highest level there is nothing above."""
+    train, control = pictures(6), pictures(5, seed=1)
+    denoiser = Denoiser(posterior_mean(2 * train.pixels - 1), Direct(highest=0.42), train.image_shape, "low")
+    below, highest = memory_by_noise_level(denoiser, train, control, sigmas=(0.2, 0.4, 0.8))
+    assert below.auc["secmi"] is not None
+    assert highest.auc["secmi"] is None
+    assert (highest.recovered["train"], highest.auc["loss"]) == (1.0, 1.0)
+
+
+def test_a_model_is_given_no_more_images_at_once_than_it_may() -> None:
+    train, control, batches = pictures(5), pictures(5, seed=1), set()
+    memory = posterior_mean(2 * train.pixels - 1)
+
+    def f(x: Tensor, sigma: Tensor) -> Tensor:
+        batches.add(len(x))
+        return memory(x, sigma)
+
+    denoiser = Denoiser.of(f, train.image_shape)
+    batches.clear()
+    (at_once,) = memory_by_noise_level(denoiser, train, control, sigmas=(0.2,))
+    assert max(batches) == 5
+    batches.clear()
+    (in_parts,) = memory_by_noise_level(denoiser, train, control, sigmas=(0.2,), chunk=2)
+    assert max(batches) == 2
+    assert in_parts.denoising_loss == pytest.approx(at_once.denoising_loss)
+    assert in_parts.recovered == at_once.recovered
+
+
+def test_a_function_of_the_same_name_has_a_chart_of_its_own(tmp_path: Path) -> None:
+    """Resumed in one folder: functions have no weights that would tell them apart."""
+    train, control = pictures(5), pictures(4, seed=1)
+    charts = [
+        audit(
+            memory_of(stored), train=train, control=control, masks="block", methods="blind", noise_level=0.2,
+            gamma=0.5, out=tmp_path,
+        ).facts["noise_levels"]
+        for stored in (train, control)
+    ]  # fmt: skip
+    assert [rows[0]["recovered"] for rows in charts] == [{"train": 1.0, "control": 0.0}, {"train": 0.0, "control": 1.0}]

@@ -32,6 +32,17 @@ def test_each_length_is_the_training_of_that_length_alone(tmp_path: Path) -> Non
         assert all(torch.equal(weights, expected[name]) for name, weights in one.network.state_dict().items())
 
 
+def test_a_training_in_a_folder_is_that_of_its_length_alone_and_is_not_repeated(tmp_path: Path) -> None:
+    images, device = random_images(6, seed=0), torch.device("cpu")
+    recipe = DenoiserRecipe(settings={"widths": (16,)}, batch=2, warm_up=2)
+    (alone,) = training.train_lengths(training.learner_for(images, recipe, device), [5])
+    first, again = (training.train_in_folder(images, tmp_path, 5, recipe, device) for _ in range(2))
+    assert again.seconds == first.seconds
+    for one in (first, again):
+        assert (one.steps, one.epochs) == (alone.steps, alone.epochs)
+        assert all(torch.equal(a, b) for a, b in zip(one.network.parameters(), alone.network.parameters(), strict=True))
+
+
 def test_a_denoiser_that_holds_its_training_images_is_found_out() -> None:
     train, unseen = random_images(8, seed=1), random_images(8, seed=2)
     stored = 2 * train.pixels.flatten(1) - 1
@@ -58,7 +69,7 @@ def test_a_part_that_is_on_record_is_skipped_and_others_are_refused(tmp_path: Pa
     (tmp_path / "diffusion-12.json").write_text('{"complete": true}')
     options = ["--images", str(tmp_path), "--out", str(tmp_path), "--small", "--only"]
     assert ended("diffusion", *options, "12").out.startswith("all done")
-    assert ended("diffusion", *options, "13").err == "There is no part '13'; choose from 12, 40."
+    assert ended("diffusion", *options, "13").err == "There is no part '13'; choose from 12, 40, 40-longest."
 
 
 @pytest.mark.parametrize(("device", "expected"), [("cuda", "bfloat16 by the library"), ("cpu", "as kernels say")])
@@ -68,6 +79,18 @@ def test_records_name_the_arithmetic_that_layers_had(device: str, expected: str)
     runtime = SimpleNamespace(device=torch.device(device), arithmetic="as kernels say")
     assert attacks.arithmetic_of(attacks.denoiser_of(attacks.InBfloat16(network)).at(0.2), runtime) == expected
     assert attacks.arithmetic_of(attacks.denoiser_of(network).at(0.2), runtime) == "as kernels say"
+
+
+@pytest.mark.slow
+def test_a_part_that_trains_in_a_folder_is_attacked_and_recorded(tmp_path: Path) -> None:
+    for seed, name in enumerate(("train", "unseen")):
+        values = np.random.default_rng(seed).integers(0, 256, (48, 3, 8, 8))
+        np.save(tmp_path / f"{name}.npy", values.astype(np.uint8))
+    ended("diffusion", "--images", str(tmp_path), "--out", str(tmp_path), "--small", "--only", "40-longest")
+    record = read_json(tmp_path / "diffusion-40-longest.json")
+    assert record["complete"]
+    assert [(one["steps"], one["epochs"]) for one in record["checkpoints"]] == [(4, 4 * 8 / 40)]
+    assert (tmp_path / "diffusion-40-longest" / "training-state.safetensors").exists()
 
 
 @pytest.mark.slow

@@ -101,7 +101,14 @@ def test_what_the_page_concludes_of_recovery(
 
 def test_what_the_page_concludes_of_samples(longest: dict[tuple[str, int], Any]) -> None:
     copies = {key: one.found["extraction"]["distinct"]["approximate"] for key, one in longest.items()}
+    by_patches = {key: one.found["extraction"]["distinct"]["patches"] for key, one in longest.items()}
     assert (copies["1,000", 954], copies["3,000", 954]) == (3, 0)
+    looser = "or {} and {} by [a looser rule]".format(by_patches["1,000", 954], by_patches["3,000", 954])
+    assert f"hold 3 copies of 1,000 images and none of 3,000, {looser}" in WORDS
+    for key in (("1,000", 954), ("3,000", 954)):
+        cell = longest[key].cell("blind", "dust")
+        assert (cell["recovered"], cell["total"]) == (100, 100)
+    assert "From both, `blind` recovers all 100 attacked under `dust`." in WORDS
     assert {one.found["extraction"]["evaluations"] for one in longest.values()} == {39 * 2048}
     each = [one.found["extraction"]["evaluations_each"] for one in longest.values()]
     found = [value for value in each if value]

@@ -37,3 +37,15 @@ def posterior_mean(stored: Tensor) -> Any:
 def memory_of(images: Images) -> Denoiser:
     """A denoiser that knows these images and no others."""
     return Denoiser.of(posterior_mean(2 * images.pixels - 1), images.image_shape, "memory")
+
+
+def that_fits(denoiser: Denoiser, most: int) -> Denoiser:
+    """The same denoiser with memory for so many images at once."""
+
+    def f(x: Tensor, sigma: Tensor) -> Tensor:
+        if len(x) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        result: Tensor = denoiser.network(x, sigma)
+        return result
+
+    return Denoiser.of(f, denoiser.shape)

@@ -8,7 +8,7 @@ from torch import Tensor
 from recollect import InputError
 from recollect.diffusion import Denoiser, sample
 from recollect.diffusion.sampling import clamped, evaluations_for, heun, noise_levels
-from tests.diffusion.making import memory_of, pictures
+from tests.diffusion.making import memory_of, pictures, that_fits
 
 
 def test_a_perfect_memory_generates_its_images() -> None:
@@ -36,6 +36,12 @@ def test_a_sample_depends_on_its_number_alone() -> None:
     few, many = sample(denoiser, 3, chunk=2), sample(denoiser, 5)
     assert torch.allclose(few, many[:3], atol=1e-5)
     assert not torch.allclose(few, sample(denoiser, 3, seed=1), atol=1e-3)
+
+
+def test_fewer_are_drawn_at_once_if_memory_does_not_suffice(caplog: pytest.LogCaptureFixture) -> None:
+    denoiser = memory_of(pictures(4))
+    assert torch.allclose(sample(that_fits(denoiser, 3), 7), sample(denoiser, 7), atol=1e-5)
+    assert [f"the model is given {count} from here on" in caplog.text for count in (3, 1)] == [True, False]
 
 
 def test_evaluations_are_counted_as_they_are_made() -> None:
