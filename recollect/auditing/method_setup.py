@@ -11,7 +11,8 @@ from recollect.methods import METHODS, Method
 from recollect.records import plain
 
 TUNED = ("gamma", "start")  # settings that an audit may have to search for
-FEW_PASSES = 0.1  # of an attack's usual number: it may then end before it finds anything
+STEPS_APART = ("restart_steps", "polish_steps")  # of parts of an attack that the passes of its rounds do not bound
+FEW = 0.1  # of an attack's usual passes or steps: it may then end before it finds anything
 
 
 def class_value(method: Any, name: str) -> Any:
@@ -114,8 +115,8 @@ def strongest_left_out(methods: Mapping[str, Any]) -> str:
 def weaknesses(methods: Mapping[str, Any], usual: Method, gammas: Sequence[float]) -> list[str]:
     """Say what makes the usually strongest attack weaker than usual; of several such attacks, of the least weak one.
 
-    It is weak with few passes, and with a gamma beside all that a search tries: it then listens to y alone, or to the
-    model alone.
+    It is weak with few passes or steps, and with a gamma beside all that a search tries: it then listens to y alone, or
+    to the model alone.
     """
     ran = [methods[name] for name in names_with(methods, "name", usual.name)]
     return min((list(_weaknesses(method, usual, gammas)) for method in ran), key=len, default=[])
@@ -126,8 +127,11 @@ def _weaknesses(method: Any, usual: Method, gammas: Sequence[float]) -> Iterator
     if has_setting(method, "gamma") and not lowest <= method.gamma <= highest:
         yield f"a gamma of {method.gamma:g}, outside {lowest:g} to {highest:g}"
     passes, usual_passes = most_passes(method), most_passes(usual)
-    if passes < FEW_PASSES * usual_passes:
+    if passes < FEW * usual_passes:
         yield f"at most {passes:,} passes through the model, usually {usual_passes:,}"
+    for name in STEPS_APART:
+        if has_setting(method, name) and getattr(method, name) < FEW * getattr(usual, name):
+            yield f"{name}={getattr(method, name)}, usually {getattr(usual, name)}"
 
 
 def most_passes(method: Any) -> int:

@@ -144,17 +144,21 @@ def nearest_blend(x: Tensor) -> Tensor:
         ({"gamma": 1e6}, "The settings of the strongest attack weaken it: a gamma of 1e+06, outside 0.1 to 3."),
         (
             {"methods": Refined(limit=1, steps=1, restart_steps=1, polish_steps=1)},
-            "weaken it: at most 1,003 passes through the model, usually 13,000.",
+            "weaken it: at most 1,003 passes through the model, usually 13,000",
+        ),
+        (
+            {"methods": Refined(restart_steps=1, polish_steps=1), "fill": "noise"},
+            "weaken it: restart_steps=1, usually 80 and polish_steps=1, usually 200.",
         ),
     ],
-    ids=["gamma", "effort"],
+    ids=["gamma", "passes", "steps of searches"],
 )
 def test_settings_that_hide_a_leak_cannot_make_a_model_pass(settings: dict[str, Any], words: str) -> None:
-    options = STRONGEST | {"train": FEW, "fail_above": 0.5}
-    found = gated(nearest_blend, **options).verdict
+    options = STRONGEST | {"train": FEW, "fail_above": 0.5} | settings
+    found = gated(nearest_blend, **options | STRONGEST).verdict
     assert found is not None
     assert (found.outcome, found.value) == ("failed", 1.0)
-    hidden = gated(nearest_blend, **options | settings).verdict
+    hidden = gated(nearest_blend, **options).verdict
     assert hidden is not None
     assert (hidden.outcome, hidden.value) == ("inconclusive", 0.0)
     assert words in hidden.reason
