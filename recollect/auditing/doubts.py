@@ -34,6 +34,7 @@ class Evidence:
     kept: float = 1.0  # the largest share of the values of training images that a mask keeps
     noise_std: float = 0.0
     strongest_left_out: str = ""  # the name of the strongest attack there is, if it was not run
+    weaknesses: Sequence[str] = ()  # what its settings make weaker in that attack
     stop_at_limit: Collection[str] = ()  # attacks for which the limit is a normal end
     stability: Stability | None = None
 
@@ -43,6 +44,7 @@ def find_doubts(evidence: Evidence, threshold: Threshold) -> Iterator[str]:
     yield from _attacks(evidence)
     yield from _damage(evidence)
     yield from _unseen(evidence.control, threshold)
+    yield from _strictness(threshold)
     yield from _fit(evidence.model, threshold)
     yield from _behaviour(evidence)
     yield from _endings(evidence)
@@ -59,6 +61,8 @@ def _attacks(evidence: Evidence) -> Iterator[str]:
         yield "No attack was run: every method knows the mask."
     elif evidence.strongest_left_out:
         yield f"The attack {evidence.strongest_left_out}, usually the strongest, was not run; add it to the methods."
+    elif evidence.weaknesses:
+        yield f"The settings of the strongest attack weaken it: {' and '.join(evidence.weaknesses)}."
 
 
 def _damage(evidence: Evidence) -> Iterator[str]:
@@ -109,6 +113,14 @@ def _endings(evidence: Evidence) -> Iterator[str]:
 def _settled(record: Record, evidence: Evidence) -> list[bool]:
     ends = (*SETTLED, "limit") if record.cell["method"] in evidence.stop_at_limit else SETTLED
     return [stop in ends for stop in record.stop]
+
+
+def _strictness(threshold: Threshold) -> Iterator[str]:
+    if threshold.mse < EXACT.mse:
+        yield (
+            f"The threshold of {threshold.mse:g} is below {EXACT.mse:g}, so copies that differ by less than a tenth of "
+            "a grey level may not count."
+        )
 
 
 def _fit(model: Mapping[str, Any], threshold: Threshold) -> Iterator[str]:

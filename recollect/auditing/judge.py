@@ -10,13 +10,23 @@ from recollect.auditing import checks
 from recollect.auditing.attraction import Attraction, with_outcome
 from recollect.auditing.canary_finding import CanaryFinding, Coins, find_canaries
 from recollect.auditing.checks import Check
+from recollect.auditing.diffusion_model import bounded
 from recollect.auditing.doubts import Evidence, find_doubts
 from recollect.auditing.headline import Finding, attribution, find, headline
 from recollect.auditing.inputs import Inputs
-from recollect.auditing.method_setup import attacks, class_value, counted_methods, names_with, strongest_left_out
+from recollect.auditing.method_setup import (
+    attacks,
+    class_value,
+    counted_methods,
+    names_with,
+    strongest_attack,
+    strongest_left_out,
+    weaknesses,
+)
 from recollect.auditing.stability import Stability
 from recollect.auditing.statistics import Statistics, found_among_samples
 from recollect.auditing.thresholds import APPROXIMATELY, EXACT, Threshold, supported_by
+from recollect.auditing.tuning import GAMMAS
 from recollect.auditing.verdict import Gate, Verdict, decide_for
 from recollect.counting import of_kind
 from recollect.records import ANY_MASK, Record
@@ -113,12 +123,20 @@ def _verdict(gate: Gate, inputs: Inputs, facts: Mapping[str, Any], statistics: S
         kept=inputs.most_kept,
         noise_std=facts["settings"]["noise_std"],
         strongest_left_out=strongest_left_out(inputs.methods),
+        weaknesses=_weaknesses(inputs),
         stop_at_limit=names_with(inputs.methods, "stops_at_limit"),
         stability=Stability.of(facts["stability"], gate.threshold.mse),
     )  # fmt: skip
     doubts = list(find_doubts(evidence, gate.threshold))
     verdict = decide_for(gate, statistics, len(facts["train"]["repeated"]), doubts)
     return replace(verdict, reason=of_kind(verdict.reason, inputs.sets["train"].kind))
+
+
+def _weaknesses(inputs: Inputs) -> list[str]:
+    """Compare the strongest attack with what it is if an audit builds it."""
+    strongest = strongest_attack()
+    (usual,) = bounded({strongest.name: strongest()}, inputs.model).values()
+    return weaknesses(inputs.methods, usual, GAMMAS)
 
 
 def _attacked(inputs: Inputs, records: list[Record]) -> list[Record]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeGuard
 
@@ -11,6 +11,8 @@ from recollect.methods import METHODS, Method
 from recollect.records import plain
 
 TUNED = ("gamma", "start")  # settings that an audit may have to search for
+STEPS_APART = ("restart_steps", "polish_steps")  # of parts of an attack that the passes of its rounds do not bound
+FEW = 0.1  # of an attack's usual passes or steps: it may then end before it finds anything
 
 
 def class_value(method: Any, name: str) -> Any:
@@ -98,11 +100,38 @@ def counted_methods(methods: Mapping[str, Any]) -> list[str]:
     return attacks(methods) or [max(methods, key=lambda name: class_value(methods[name], "headline_rank"))]
 
 
+def strongest_attack() -> type[Method]:
+    """Return the strongest attack that audits run by default."""
+    defaults = {name: method for name, method in METHODS.items() if method.by_default}
+    return defaults[attacks(defaults)[0]]
+
+
 def strongest_left_out(methods: Mapping[str, Any]) -> str:
     """Name the strongest attack that audits run by default, if it is not among these methods."""
-    strongest = attacks({name: method for name, method in METHODS.items() if method.by_default})[0]
-    run = {class_value(method, "name") for method in methods.values()}
-    return "" if strongest in run else strongest
+    strongest = strongest_attack().name
+    return "" if names_with(methods, "name", strongest) else strongest
+
+
+def weaknesses(methods: Mapping[str, Any], usual: Method, gammas: Sequence[float]) -> list[str]:
+    """Say what makes the usually strongest attack weaker than usual; of several such attacks, of the least weak one.
+
+    It is weak with few passes or steps, and with a gamma beside all that a search tries: it then listens to y alone, or
+    to the model alone.
+    """
+    ran = [methods[name] for name in names_with(methods, "name", usual.name)]
+    return min((list(_weaknesses(method, usual, gammas)) for method in ran), key=len, default=[])
+
+
+def _weaknesses(method: Any, usual: Method, gammas: Sequence[float]) -> Iterator[str]:
+    lowest, highest = min(gammas), max(gammas)
+    if has_setting(method, "gamma") and not lowest <= method.gamma <= highest:
+        yield f"a gamma of {method.gamma:g}, outside {lowest:g} to {highest:g}"
+    passes, usual_passes = most_passes(method), most_passes(usual)
+    if passes < FEW * usual_passes:
+        yield f"at most {passes:,} passes through the model, usually {usual_passes:,}"
+    for name in STEPS_APART:
+        if has_setting(method, name) and getattr(method, name) < FEW * getattr(usual, name):
+            yield f"{name}={getattr(method, name)}, usually {getattr(usual, name)}"
 
 
 def most_passes(method: Any) -> int:

@@ -58,6 +58,8 @@ def test_a_sound_audit_leaves_no_doubt() -> None:
         ({"probe": Probe(0.0, False, 8, None)}, "The model is not deterministic"),
         ({"probe": Probe(0.0, True, 8, 0.1)}, "Outputs depend on the other images of a batch"),
         ({"strongest_left_out": "refined"}, "The attack refined, usually the strongest, was not run"),
+        ({"weaknesses": ["this", "that"]}, "The settings of the strongest attack weaken it: this and that."),
+        ({"model": {"train_loss": 0.0}, "threshold": Threshold("own", 1e-12)}, "The threshold of 1e-12 is below 1e-07"),
     ],
 )
 def test_each_reason_is_a_sentence(change: dict[str, Any], words: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from recollect import FullyConnected, Images, audit, load, train_to_loss
+from recollect import FullyConnected, Images, Refined, audit, load, train_to_loss
 from recollect.auditing import Audit
 from recollect.training import Recipe
 from tests.auditing.making import images, pictures, small_audit
@@ -125,6 +125,58 @@ def test_damage_that_leaves_nothing_cannot_make_a_model_pass(damage: dict[str, A
     assert verdict is not None
     assert verdict.outcome == "inconclusive"
     assert words in verdict.reason
+
+
+FEW = STORED[:12]
+CENTRE = FEW.pixels.flatten(1).mean(0)
+DIRECTIONS = torch.linalg.svd(FEW.pixels.flatten(1) - CENTRE, full_matrices=False).Vh
+
+
+def nearest_blend(x: Tensor) -> Tensor:
+    """Return the linear combination of stored images that is nearest to x: iteration stays where it begins."""
+    centre, directions = CENTRE.to(x), DIRECTIONS.to(x)
+    return ((x.flatten(1) - centre) @ directions.T @ directions + centre).view_as(x)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"gamma": 1e6}, "The settings of the strongest attack weaken it: a gamma of 1e+06, outside 0.1 to 3."),
+        (
+            {"methods": Refined(limit=1, steps=1, restart_steps=1, polish_steps=1)},
+            "weaken it: at most 1,003 passes through the model, usually 13,000",
+        ),
+        (
+            {"methods": Refined(restart_steps=1, polish_steps=1), "fill": "noise"},
+            "weaken it: restart_steps=1, usually 80 and polish_steps=1, usually 200.",
+        ),
+    ],
+    ids=["gamma", "passes", "steps of searches"],
+)
+def test_settings_that_hide_a_leak_cannot_make_a_model_pass(settings: dict[str, Any], words: str) -> None:
+    options = STRONGEST | {"train": FEW, "fail_above": 0.5} | settings
+    found = gated(nearest_blend, **options | STRONGEST).verdict
+    assert found is not None
+    assert (found.outcome, found.value) == ("failed", 1.0)
+    hidden = gated(nearest_blend, **options).verdict
+    assert hidden is not None
+    assert (hidden.outcome, hidden.value) == ("inconclusive", 0.0)
+    assert words in hidden.reason
+
+
+def test_a_threshold_that_no_copy_meets_cannot_make_a_model_pass() -> None:
+    """Whole images are returned as they are, damaged ones a thousandth of a grey level too bright: an MSE of 1e-11."""
+
+    def nearly(x: Tensor) -> Tensor:
+        damaged = (x == 0).flatten(1).any(1).view(-1, 1, 1, 1)
+        return torch.where(damaged, Memorizer(STORED.pixels, sharpness=1e4)(x) + 3e-6, x)
+
+    both = STRONGEST | {"methods": "refined,iterate"}
+    assert gated(nearly, **both, threshold="exact").verdict.outcome == "failed"  # type: ignore[union-attr]
+    strict = gated(nearly, **both, threshold=1e-13).verdict
+    assert strict is not None
+    assert (strict.outcome, strict.value) == ("inconclusive", 0.0)
+    assert "The threshold of 1e-13 is below 1e-07" in strict.reason
 
 
 def test_training_images_that_come_out_of_other_pictures_are_counted() -> None:

@@ -9,6 +9,7 @@ from recollect.auditing.method_setup import (
     method_for,
     method_identity,
     names_with,
+    weaknesses,
     with_companions,
 )
 from recollect.auditing.request import read_methods
@@ -83,6 +84,19 @@ def test_an_attack_uses_the_model_and_is_not_told_the_mask() -> None:
     names = ("blind", "refined", "iterate", "zero-rule", "known", "known-400", "biharmonic", "ddnm-model")
     methods = build({name: METHODS[name] for name in names}, gamma=1.0, start=half_kept)
     assert attacks({**methods, "ddnm": ddnm()}) == ["refined", "blind", "iterate", "zero-rule"]
+
+
+def test_what_weakens_the_strongest_attack_is_said() -> None:
+    def said(**methods: Any) -> list[str]:
+        return weaknesses(methods, Refined(), (0.1, 3.0))
+
+    assert said(refined=Refined(gamma=0.1, limit=5), other=Iterate()) == []
+    assert said(mine=Refined(gamma=50.0, limit=2)) == [
+        "a gamma of 50, outside 0.1 to 3",
+        "at most 1,240 passes through the model, usually 13,000",
+    ]
+    assert said(mine=Refined(gamma=0.01, limit=1), weak=Refined(gamma=0.05)) == ["a gamma of 0.05, outside 0.1 to 3"]
+    assert said(blind=Blind(gamma=50.0, limit=1)) == []
 
 
 def test_a_preset_has_the_identity_of_the_method_that_it_presets() -> None:
