@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus, cpus_of
-from recollect.cli.early_checks import check_folder, check_inputs, check_masks, check_methods
+from recollect.cli.early_checks import check_folder, check_inputs, check_masks, check_methods, check_stated
 from recollect.cli.endings import Debug
 from recollect.cli.printing import echo, output_on_stderr, visible_console
+from recollect.devices.device_names import check_device_name
 from recollect.errors import InputError, read_share
 from recollect.files.names import printable
 from recollect.visible import visible
@@ -274,16 +275,18 @@ def audit_command(
     cpus_of(on, worker_cpus, worker_gpus)
     check_methods(methods)
     check_masks(masks)
-    check_inputs(model, train, control)
+    check_inputs(model, train, control, canaries=canaries)
+    check_device_name(device)
+    stated: dict[str, Any] = {
+        "input_range": input_range, "output_range": output_range, "mean": mean, "std": std, "output": output,
+        "channels": channels, "batch": batch, "flat": flat, "layout": layout,
+    }  # fmt: skip
+    check_stated(stated)
     check_folder(out)
 
     from recollect.auditing import AuditRequest, OutOfTime, run_audit, shown_progress
 
-    options: dict[str, Any] = {
-        "weights": weights, "weights_key": weights_key, "label": label, "input_range": input_range,
-        "output_range": output_range, "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch,
-        "flat": flat, "layout": layout,
-    }  # fmt: skip
+    options = {"weights": weights, "weights_key": weights_key, "label": label, **stated}
     where = "cpu" if on else device  # workers open the model themselves, on devices of their own
     request = AuditRequest(
         model, masks=masks, methods=methods, prior=prior, out=out, pictures=pictures, title=printable(model),

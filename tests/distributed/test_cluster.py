@@ -9,7 +9,8 @@ import pytest
 
 from recollect import InputError
 from recollect.distributed import cluster as connecting
-from recollect.distributed.cluster import WorkerResources, address_of
+from recollect.distributed.cluster import WorkerResources
+from recollect.distributed.cluster_address import address_of
 from tests.cli.running import mistake
 
 
