@@ -3,8 +3,9 @@
     python -m benchmarks                       # write the tables into the page, draw the chart
     python -m benchmarks --measure cpu         # on two quiet cores, after `recollect demo`: half an hour
     python -m benchmarks --measure gpu --data DATA
+    python -m benchmarks --measure gpu --data DATA --only first_recovery refined_speed whole_audit   # ten minutes
 
-DATA is as for recovery.py.
+DATA is as for recovery.py. Each benchmark writes its record as soon as it ends.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ LABELS = {
 GROWTH = ["--growth", "100", "400", "1600", "6400", "25000"]
 VERSIONS = ("recollect", "torch")
 DEMO = "demo/training/loss-1e-08.safetensors"
+FC10 = "{work}/fc10.safetensors"  # trained by the first benchmark that needs it
 COMMANDS = {
     "cpu": [
         ["recovery.py", "--cases", "demo", "--threads", "2", "--checkpoint", DEMO, "--budget", "30", "--repeats", "10",
@@ -58,9 +61,11 @@ COMMANDS = {
         ["recovery.py", "--gpu", "--cases", "unet50", "unet1000", "--data", "{data}", "--budget", "4", "--repeats", "8",
          "--turns", "5", "--growth", "--out", "results/speed-gpu-unet.json"],
         ["layer_kernels.py", "--data", "{data}", "--out", "results/layer-kernels.json"],
-        ["whole_audit.py", "--gpu", "--cases", "fc10", "--data", "{data}", "--out", "results/whole-audit-gpu.json"],
         ["first_recovery.py", "--gpu", "--out", "results/first-recovery.json"],
-        ["refined_speed.py", "--gpu", "--data", "{data}", "--out", "results/refined-speed.json"],
+        ["refined_speed.py", "--gpu", "--cases", "fc10", "--data", "{data}", "--checkpoint", FC10,
+         "--out", "results/refined-speed.json"],
+        ["whole_audit.py", "--gpu", "--cases", "fc10", "--data", "{data}", "--checkpoint", FC10,
+         "--out", "results/whole-audit-gpu.json"],
     ],
 }  # fmt: skip
 
@@ -75,23 +80,40 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--measure", choices=list(COMMANDS), help="run the benchmarks of this device first")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="of these benchmarks, only those of these names")
     parser.add_argument("--data", default="", help="folder with the data sets, for a GPU")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page whose tables are written")
     parser.add_argument("--chart", type=Path, default=CHART, help="the file to draw")
     options = parser.parse_args(arguments)
     if options.measure == "gpu" and not options.data:
         parser.error("--measure gpu needs --data: networks are trained on the paper's data sets")
+    names = [name_of(command) for command in COMMANDS.get(options.measure, [])]
+    if unknown := [name for name in options.only or () if name not in names]:
+        parser.error(
+            f"--only names benchmarks of --measure: there is no {unknown[0]} among {', '.join(names) or 'none'}"
+        )
     return options
 
 
 def run(options: argparse.Namespace) -> None:
-    for command in COMMANDS.get(options.measure, []):
-        script, *others = (part.format(data=options.data) for part in command)
-        subprocess.run([sys.executable, str(ROOT / "benchmarks" / script), *others], cwd=ROOT, check=True)
+    with tempfile.TemporaryDirectory() as work:
+        for script, *others in commands_of(options, work):
+            subprocess.run([sys.executable, str(ROOT / "benchmarks" / script), *others], cwd=ROOT, check=True)
     tables = {device: page_table(device) for device in RECORDS}
     print("\n\n".join(tables.values()))
     write_tables(options.page, tables)
     draw(options.chart)
+
+
+def commands_of(options: argparse.Namespace, work: str) -> Iterator[list[str]]:
+    """Yield the commands to run; networks that several of them need are kept in the folder `work`."""
+    for command in COMMANDS.get(options.measure, []):
+        if not options.only or name_of(command) in options.only:
+            yield [part.format(data=Path(options.data).resolve(), work=work) for part in command]
+
+
+def name_of(command: Sequence[str]) -> str:
+    return command[0].removesuffix(".py")
 
 
 def write_tables(page: Path, tables: Mapping[str, str]) -> None:

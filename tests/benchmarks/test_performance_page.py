@@ -90,10 +90,28 @@ def test_a_gpu_is_measured_on_data() -> None:
     assert "--measure gpu needs --data" in refused("performance_page", "--measure", "gpu")
 
 
+def test_chosen_benchmarks_share_a_trained_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = page.parse(["--measure", "gpu", "--data", "sets", "--only", "whole_audit", "refined_speed"])
+    refined, audit = page.commands_of(options, "kept")
+    assert (refined[0], audit[0]) == ("refined_speed.py", "whole_audit.py")
+    for command in (refined, audit):
+        assert command[command.index("--checkpoint") + 1] == "kept/fc10.safetensors"
+        assert command[command.index("--data") + 1] == str(tmp_path / "sets")
+    everything = [command[0] for command in page.commands_of(page.parse(["--measure", "cpu"]), "kept")]
+    assert everything == [command[0] for command in page.COMMANDS["cpu"]]
+    assert not list(page.commands_of(page.parse([]), "kept"))
+
+
+@pytest.mark.parametrize("arguments", [["--measure", "cpu", "--only", "first_recovery"], ["--only", "recovery"]])
+def test_a_benchmark_that_is_none_of_the_device_is_refused(arguments: list[str]) -> None:
+    assert f"there is no {arguments[-1]} among" in refused("performance_page", *arguments)
+
+
 @pytest.mark.parametrize("script", sorted({command[0] for commands in page.COMMANDS.values() for command in commands}))
 def test_every_command_is_one_that_the_script_takes(script: str) -> None:
     module = benchmark(script.removesuffix(".py"))
     for commands in page.COMMANDS.values():
         for name, *arguments in commands:
             if name == script:
-                module.parse([argument.format(data="DATA") for argument in arguments])
+                module.parse([argument.format(data="DATA", work="kept") for argument in arguments])
