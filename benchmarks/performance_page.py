@@ -39,6 +39,8 @@ LABELS = {
     "unet1000": "U-Net, 32x32, trained on 1,000 images",
 }
 GROWTH = ["--growth", "100", "400", "1600", "6400", "25000"]
+SHORT_LABELS = {"fc10": "FC-10", "unet50": "U-Net"}
+WHOLE_AUDITS = ("whole-audit-cpu-before", "whole-audit-cpu", "whole-audit-gpu")
 VERSIONS = ("recollect", "torch")
 DEMO = "demo/training/loss-1e-08.safetensors"
 FC10 = "{work}/fc10.safetensors"  # trained by the first benchmark that needs it
@@ -99,7 +101,7 @@ def run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as work:
         for script, *others in commands_of(options, work):
             subprocess.run([sys.executable, str(ROOT / "benchmarks" / script), *others], cwd=ROOT, check=True)
-    tables = {device: page_table(device) for device in RECORDS}
+    tables = page_tables()
     print("\n\n".join(tables.values()))
     write_tables(options.page, tables)
     draw(options.chart)
@@ -117,16 +119,61 @@ def name_of(command: Sequence[str]) -> str:
 
 
 def write_tables(page: Path, tables: Mapping[str, str]) -> None:
-    """Put each table below the heading of its device."""
+    """Replace the first table below each heading, with the line that names its machine if there is one."""
     text = before = page.read_text(encoding="utf-8")
-    for device, written in tables.items():
-        head = rf"(?<=## On a {device.upper()}\n\n)[^\n]+\n\n(?:\|[^\n]+\n)+"
-        parts = re.split(head, text)
-        if len(parts) != 2:
-            raise InputError(f"{page} has no table below the heading 'On a {device.upper()}'.")
-        text = f"{written}\n".join(parts)
+    for heading, written in tables.items():
+        rows = r"(?:\|[^\n]+\n)+" if written.startswith("|") else r"[^\n]+\n\n(?:\|[^\n]+\n)+"
+        start = text.find(f"## {heading}\n")
+        end = text.find("\n## ", start + 1)
+        found = re.compile(rows).search(text, start, end) if start >= 0 else None
+        if not found:
+            raise InputError(f"{page} has no table below the heading '{heading}'.")
+        text = f"{text[: found.start()]}{written}\n{text[found.end() :]}"
     if text != before:
         page.write_text(text, encoding="utf-8")
+
+
+def page_tables() -> dict[str, str]:
+    """Write every table of the page, by the heading above it."""
+    tables = {f"On a {device.upper()}": page_table(device) for device in RECORDS}
+    tables["First recovery"] = first_recoveries()
+    tables["Refined and whole audits"] = whole_audits()
+    tables["Matrix multiplication on tensor cores"] = multiplication_errors()
+    return tables
+
+
+def first_recoveries() -> str:
+    """Write the seconds of a process's first recovery."""
+    cases = read_result(RESULTS / "first-recovery.json", "cases")["cases"]
+    titles = {"PyTorch": "PyTorch's kernels", "fresh": "Triton's, compiled", "later": "Triton's, from disk"}
+    rows = [
+        [LABELS[name], *(f"{processes[kind]['seconds']['first']:.1f}" for kind in titles)]
+        for name, processes in cases.items()
+    ]
+    return table(["network", *titles.values()], rows)
+
+
+def whole_audits() -> str:
+    """Write the network calls and seconds of whole audits; those of a GPU once they are measured."""
+    rows = []
+    for name in WHOLE_AUDITS:
+        path = RESULTS / f"{name}.json"
+        for case in read_result(path, "cases")["cases"].values() if path.exists() else ():
+            calls = sum(row["calls"] for row in case["profile"] if row["function"] == "engine/runtime.py:__call__")
+            rows.append(
+                [f"`results/{name}.json`", f"{calls:,}", f"{case['audit_seconds']:.1f}", f"{case['ratio']:.2f}"]
+            )
+    return table(["record", "network calls", "seconds", "times its recoveries alone"], rows)
+
+
+def multiplication_errors() -> str:
+    """Write the mean errors of a network's values with each kind of kernels."""
+    cases = read_result(RESULTS / "layer-kernels.json", "cases")["cases"]
+    rows = [
+        [label, *(f"{cases[name]['errors'][kernels]['mean']:.1e}" for kernels in ("library", "ours"))]
+        for name, label in SHORT_LABELS.items()
+    ]
+    return table(["network", "PyTorch's kernels", "three pairs of TF32"], rows)
 
 
 def page_table(device: str) -> str:

@@ -1,5 +1,6 @@
 """The page of performance shows what saved results say."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,21 @@ page = benchmark("performance_page")
 TEXT = (ROOT / "docs" / "research" / "performance.md").read_text()
 
 
-@pytest.mark.parametrize("device", page.RECORDS)
-def test_the_page_has_the_table_of_a_device(device: str) -> None:
-    assert page.page_table(device) in TEXT
+@pytest.mark.parametrize("heading", page.page_tables())
+def test_the_page_has_the_table_of_its_records(heading: str) -> None:
+    section = TEXT.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    assert page.page_tables()[heading] in section
+
+
+def test_a_whole_audit_on_a_gpu_has_a_row_once_it_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = page.whole_audits()
+    for name in ("whole-audit-cpu-before", "whole-audit-cpu"):
+        shutil.copy(ROOT / "results" / f"{name}.json", tmp_path)
+    shutil.copy(ROOT / "results" / "whole-audit-cpu.json", tmp_path / "whole-audit-gpu.json")
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    *rows, last = page.whole_audits().splitlines()
+    assert last == rows[-1].replace("-cpu", "-gpu")
+    assert rows == [row for row in before.splitlines() if "-gpu" not in row]
 
 
 def test_memory_in_the_text_is_that_of_the_record() -> None:
@@ -70,11 +83,12 @@ def test_the_time_of_a_report_is_that_of_the_record() -> None:
 def test_one_command_writes_the_committed_tables_and_chart(tmp_path: Path) -> None:
     chart, copy = tmp_path / "chart.svg", tmp_path / "page.md"
     text = TEXT
-    for table in map(page.page_table, page.RECORDS):
-        text = text.replace(table, table.replace("| 0", "| 1"))
+    for table in page.page_tables().values():
+        text = text.replace(table, table.replace(" |\n| ", "1 |\n| "))
+    assert text != TEXT
     copy.write_text(text)
     printed = run("performance_page", "--chart", str(chart), "--page", str(copy))
-    assert all(page.page_table(device) in printed for device in page.RECORDS)
+    assert all(table in printed for table in page.page_tables().values())
     assert copy.read_text() == TEXT
     assert "network alone" in chart.read_text()
     assert chart.read_text() == (ROOT / "docs/figures/performance.svg").read_text()
