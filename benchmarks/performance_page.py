@@ -153,11 +153,11 @@ def first_recoveries() -> str:
     return table(["network", *titles.values()], rows)
 
 
-def whole_audits() -> str:
+def whole_audits(results: Path = RESULTS) -> str:
     """Write the network calls and seconds of whole audits; those of a GPU once they are measured."""
     rows = []
     for name in WHOLE_AUDITS:
-        path = RESULTS / f"{name}.json"
+        path = results / f"{name}.json"
         for case in read_result(path, "cases")["cases"].values() if path.exists() else ():
             calls = sum(row["calls"] for row in case["profile"] if row["function"] == "engine/runtime.py:__call__")
             rows.append(

@@ -18,13 +18,12 @@ def test_the_page_has_the_table_of_its_records(heading: str) -> None:
     assert page.page_tables()[heading] in section
 
 
-def test_a_whole_audit_on_a_gpu_has_a_row_once_it_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_audit_on_a_gpu_has_a_row_once_it_is_measured(tmp_path: Path) -> None:
     before = page.whole_audits()
     for name in ("whole-audit-cpu-before", "whole-audit-cpu"):
         shutil.copy(ROOT / "results" / f"{name}.json", tmp_path)
     shutil.copy(ROOT / "results" / "whole-audit-cpu.json", tmp_path / "whole-audit-gpu.json")
-    monkeypatch.setattr(page, "RESULTS", tmp_path)
-    *rows, last = page.whole_audits().splitlines()
+    *rows, last = page.whole_audits(tmp_path).splitlines()
     assert last == rows[-1].replace("-cpu", "-gpu")
     assert rows == [row for row in before.splitlines() if "-gpu" not in row]
 

@@ -1,9 +1,6 @@
 """That it runs and counts; times are no test's business."""
 
 from pathlib import Path
-from typing import NoReturn
-
-import pytest
 
 from recollect.records import read_json
 from tests.benchmarks.running import benchmark, run
@@ -23,14 +20,8 @@ def test_an_audit_prepares_its_network_a_few_times_and_not_for_every_cell(tmp_pa
     assert f"| quick | 8 | {case['audit_seconds']:.1f} |" in printed
 
 
-def test_times_are_kept_where_the_profile_is_not_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    out = tmp_path / "audit.json"
-    monkeypatch.setattr(whole_audit, "profile_of", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run("whole_audit", "--cases", "quick", "--masks", "block", "--methods", "iterate", "--out", str(out))
-    case = read_json(out)["cases"]["quick"]
-    assert case["ratio"] == case["audit_seconds"] / case["recoveries_seconds"]
-    assert case["profile"] == []
+def test_times_are_known_before_the_profile_is_made() -> None:
+    options = whole_audit.parse(["--cases", "quick", "--masks", "block", "--methods", "iterate"])
+    before, after = whole_audit.time_case("quick", options)
+    assert before == {**after, "profile": []}
+    assert before["ratio"] == before["audit_seconds"] / before["recoveries_seconds"]
