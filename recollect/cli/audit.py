@@ -43,9 +43,9 @@ _ATTACK, _FIT = "How the model is attacked", "What the model takes and returns, 
 
 def take_plan(ctx: typer.Context, path: Path | None) -> Path | None:
     """Let options that are not given take their values from a plan."""
-    from recollect.auditing.plan import read_plan
-
     if path is not None:
+        from recollect.auditing.plan import read_plan
+
         plan = read_plan(path, [str(param.name) for param in ctx.command.params if param.name not in NOT_PLANNED])
         ctx.default_map, ctx.obj = dict(plan.settings), plan
     return path
