@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import pstats
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from profiles import slowest
 from recovery_cases import CASES, load_case
 from reporting import check_writable, input_errors_end_it, table
 from timing import CLOCKS, timed, use_clock
@@ -44,7 +44,6 @@ from recollect.recovery import Progress
 from recollect.sources import control_of, load
 
 PACKAGE = Path(recollect.__file__).parent
-LINES = 30  # of the profile
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -111,12 +110,7 @@ def profile_of(audit_once: Callable[[], Any], clock: str) -> list[dict[str, Any]
     """List where one more audit spends its time: Recollect's functions by cumulative seconds."""
     with cProfile.Profile(CLOCKS[clock]) as profile:
         audit_once()
-    rows = [
-        {"function": f"{Path(file).relative_to(PACKAGE).as_posix()}:{name}", "calls": calls, "seconds": seconds}
-        for (file, _, name), (calls, _, _, seconds, _) in pstats.Stats(profile).stats.items()  # type: ignore[attr-defined]
-        if Path(file).is_relative_to(PACKAGE)
-    ]
-    return sorted(rows, key=lambda row: -row["seconds"])[:LINES]
+    return slowest(profile, [PACKAGE])
 
 
 def audit(f: nn.Module, train: Images, control: Images, settings: dict[str, Any]) -> tuple[Audit, list[Trial]]:
