@@ -5,12 +5,14 @@
 
 Each row is a process of its own. "Fresh" has an empty folder for compiled kernels; "later" has the folder that the
 fresh one filled; "PyTorch" runs without acceleration. Images and weights are random, with three rounds at most: only
-starting is timed. The estimates of a fresh and a later process must be equal to the bit.
+starting is timed. The estimates of a fresh and a later process must be equal to the bit. One more later process is
+profiled: the record then says where its first recovery spends its time.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
 import hashlib
 import json
 import os
@@ -19,13 +21,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 
+from profiles import slowest
 from reporting import check_writable, input_errors_end_it, table
 
+import recollect
+
 PROCESSES = {"fresh": {}, "later": {}, "PyTorch": {"RECOLLECT_ACCELERATE": "off"}}  # and their environment
+PROFILED = "later, profiled"
 ROUNDS = 3
+PACKAGES = [Path(recollect.__file__).parents[1], *(Path(get_path(name)) for name in ("purelib", "stdlib"))]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -39,13 +48,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--gpu", action="store_true", help="run on a CUDA device")
     parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
     parser.add_argument("--process", metavar="CASE", help=argparse.SUPPRESS)  # one process of a case
+    parser.add_argument("--profile", action="store_true", help=argparse.SUPPRESS)  # of that process
     return parser.parse_args(arguments)
 
 
 def run(options: argparse.Namespace) -> None:
     device = "cuda" if options.gpu else "cpu"
     if options.process:
-        print(json.dumps(time_process(options.process, device)))
+        print(json.dumps(time_process(options.process, device, options.profile)))
         return
     check_writable(options.out)
     cases = {name: time_case(name, options.gpu) for name in options.cases}
@@ -59,18 +69,20 @@ def run(options: argparse.Namespace) -> None:
 
 def time_case(name: str, gpu: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        return {process: start_process(name, gpu, folder, process) for process in PROCESSES}
+        return {process: start_process(name, gpu, folder, process) for process in [*PROCESSES, PROFILED]}
 
 
 def start_process(name: str, gpu: bool, folder: str, process: str) -> dict[str, Any]:
     """Run one process with this folder for compiled kernels, and read what it prints."""
     command = [sys.executable, __file__, "--process", name, *(["--gpu"] if gpu else [])]
-    environment = {**os.environ, "TRITON_CACHE_DIR": folder, **PROCESSES[process]}
+    if process == PROFILED:
+        command.append("--profile")
+    environment = {**os.environ, "TRITON_CACHE_DIR": folder, **PROCESSES.get(process, {})}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def time_process(name: str, device: str) -> dict[str, Any]:
+def time_process(name: str, device: str, profiled: bool) -> dict[str, Any]:
     """Time the start of PyTorch, a first and a second recovery in this process."""
     began = time.perf_counter()
     import torch
@@ -85,11 +97,14 @@ def time_process(name: str, device: str) -> dict[str, Any]:
     torch.manual_seed(0)
     network, images = case.network(case.shape[1:]).to(device).eval(), torch.rand(case.shape).to(device)
     method = Blind(gamma=case.gamma, start=case.start, limit=ROUNDS)
+    profile = cProfile.Profile()
     for which in ("first", "second"):
         began = time.perf_counter()
-        estimate = method(network, images).estimate.cpu()
+        with profile if profiled and which == "first" else nullcontext():
+            estimate = method(network, images).estimate.cpu()
         seconds[which] = time.perf_counter() - began
-    return {"seconds": seconds, "estimate": hashlib.sha256(estimate.numpy().tobytes()).hexdigest()[:16]}
+    timed = {"seconds": seconds, "estimate": hashlib.sha256(estimate.numpy().tobytes()).hexdigest()[:16]}
+    return {**timed, "profile": slowest(profile, PACKAGES)} if profiled else timed
 
 
 def tables(cases: dict[str, Any]) -> str:
@@ -97,8 +112,8 @@ def tables(cases: dict[str, Any]) -> str:
     rows = []
     for name, processes in cases.items():
         own = processes["PyTorch"]["seconds"]["first"]
-        for process, timed in processes.items():
-            seconds = timed["seconds"]
+        for process in PROCESSES:
+            seconds = processes[process]["seconds"]
             numbers = [seconds["pytorch"], seconds["first"], seconds["second"], seconds["first"] - own]
             rows.append([name, process, *(f"{number:.2f}" for number in numbers)])
     equal = all(processes["fresh"]["estimate"] == processes["later"]["estimate"] for processes in cases.values())

@@ -3,8 +3,9 @@
     python -m benchmarks                       # write the tables into the page, draw the chart
     python -m benchmarks --measure cpu         # on two quiet cores, after `recollect demo`: half an hour
     python -m benchmarks --measure gpu --data DATA
+    python -m benchmarks --measure gpu --data DATA --only first_recovery refined_speed whole_audit   # ten minutes
 
-DATA is as for recovery.py.
+DATA is as for recovery.py. Each benchmark writes its record as soon as it ends.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +39,11 @@ LABELS = {
     "unet1000": "U-Net, 32x32, trained on 1,000 images",
 }
 GROWTH = ["--growth", "100", "400", "1600", "6400", "25000"]
+SHORT_LABELS = {"fc10": "FC-10", "unet50": "U-Net"}
+WHOLE_AUDITS = ("whole-audit-cpu-before", "whole-audit-cpu", "whole-audit-gpu")
 VERSIONS = ("recollect", "torch")
 DEMO = "demo/training/loss-1e-08.safetensors"
+FC10 = "{work}/fc10.safetensors"  # trained by the first benchmark that needs it
 COMMANDS = {
     "cpu": [
         ["recovery.py", "--cases", "demo", "--threads", "2", "--checkpoint", DEMO, "--budget", "30", "--repeats", "10",
@@ -58,9 +63,11 @@ COMMANDS = {
         ["recovery.py", "--gpu", "--cases", "unet50", "unet1000", "--data", "{data}", "--budget", "4", "--repeats", "8",
          "--turns", "5", "--growth", "--out", "results/speed-gpu-unet.json"],
         ["layer_kernels.py", "--data", "{data}", "--out", "results/layer-kernels.json"],
-        ["whole_audit.py", "--gpu", "--cases", "fc10", "--data", "{data}", "--out", "results/whole-audit-gpu.json"],
         ["first_recovery.py", "--gpu", "--out", "results/first-recovery.json"],
-        ["refined_speed.py", "--gpu", "--data", "{data}", "--out", "results/refined-speed.json"],
+        ["refined_speed.py", "--gpu", "--cases", "fc10", "--data", "{data}", "--checkpoint", FC10,
+         "--out", "results/refined-speed.json"],
+        ["whole_audit.py", "--gpu", "--cases", "fc10", "--data", "{data}", "--checkpoint", FC10,
+         "--out", "results/whole-audit-gpu.json"],
     ],
 }  # fmt: skip
 
@@ -75,36 +82,98 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--measure", choices=list(COMMANDS), help="run the benchmarks of this device first")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="of these benchmarks, only those of these names")
     parser.add_argument("--data", default="", help="folder with the data sets, for a GPU")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page whose tables are written")
     parser.add_argument("--chart", type=Path, default=CHART, help="the file to draw")
     options = parser.parse_args(arguments)
     if options.measure == "gpu" and not options.data:
         parser.error("--measure gpu needs --data: networks are trained on the paper's data sets")
+    names = [name_of(command) for command in COMMANDS.get(options.measure, [])]
+    if unknown := [name for name in options.only or () if name not in names]:
+        parser.error(
+            f"--only names benchmarks of --measure: there is no {unknown[0]} among {', '.join(names) or 'none'}"
+        )
     return options
 
 
 def run(options: argparse.Namespace) -> None:
-    for command in COMMANDS.get(options.measure, []):
-        script, *others = (part.format(data=options.data) for part in command)
-        subprocess.run([sys.executable, str(ROOT / "benchmarks" / script), *others], cwd=ROOT, check=True)
-    tables = {device: page_table(device) for device in RECORDS}
+    with tempfile.TemporaryDirectory() as work:
+        for script, *others in commands_of(options, work):
+            subprocess.run([sys.executable, str(ROOT / "benchmarks" / script), *others], cwd=ROOT, check=True)
+    tables = page_tables()
     print("\n\n".join(tables.values()))
     write_tables(options.page, tables)
     draw(options.chart)
 
 
+def commands_of(options: argparse.Namespace, work: str) -> Iterator[list[str]]:
+    """Yield the commands to run; networks that several of them need are kept in the folder `work`."""
+    for command in COMMANDS.get(options.measure, []):
+        if not options.only or name_of(command) in options.only:
+            yield [part.format(data=Path(options.data).resolve(), work=work) for part in command]
+
+
+def name_of(command: Sequence[str]) -> str:
+    return command[0].removesuffix(".py")
+
+
 def write_tables(page: Path, tables: Mapping[str, str]) -> None:
-    """Put each table below the heading of its device."""
+    """Replace the first table below each heading, with the line that names its machine if there is one."""
     text = before = page.read_text(encoding="utf-8")
-    for device, written in tables.items():
-        head = rf"(?<=## On a {device.upper()}\n\n)[^\n]+\n\n(?:\|[^\n]+\n)+"
-        parts = re.split(head, text)
-        if len(parts) != 2:
-            raise InputError(f"{page} has no table below the heading 'On a {device.upper()}'.")
-        text = f"{written}\n".join(parts)
+    for heading, written in tables.items():
+        rows = r"(?:\|[^\n]+\n)+" if written.startswith("|") else r"[^\n]+\n\n(?:\|[^\n]+\n)+"
+        start = text.find(f"## {heading}\n")
+        end = text.find("\n## ", start + 1)
+        found = re.compile(rows).search(text, start, end) if start >= 0 else None
+        if not found:
+            raise InputError(f"{page} has no table below the heading '{heading}'.")
+        text = f"{text[: found.start()]}{written}\n{text[found.end() :]}"
     if text != before:
         page.write_text(text, encoding="utf-8")
+
+
+def page_tables() -> dict[str, str]:
+    """Write every table of the page, by the heading above it."""
+    tables = {f"On a {device.upper()}": page_table(device) for device in RECORDS}
+    tables["First recovery"] = first_recoveries()
+    tables["Refined and whole audits"] = whole_audits()
+    tables["Matrix multiplication on tensor cores"] = multiplication_errors()
+    return tables
+
+
+def first_recoveries() -> str:
+    """Write the seconds of a process's first recovery."""
+    cases = read_result(RESULTS / "first-recovery.json", "cases")["cases"]
+    titles = {"PyTorch": "PyTorch's kernels", "fresh": "Triton's, compiled", "later": "Triton's, from disk"}
+    rows = [
+        [LABELS[name], *(f"{processes[kind]['seconds']['first']:.1f}" for kind in titles)]
+        for name, processes in cases.items()
+    ]
+    return table(["network", *titles.values()], rows)
+
+
+def whole_audits(results: Path = RESULTS) -> str:
+    """Write the network calls and seconds of whole audits; those of a GPU once they are measured."""
+    rows = []
+    for name in WHOLE_AUDITS:
+        path = results / f"{name}.json"
+        for case in read_result(path, "cases")["cases"].values() if path.exists() else ():
+            calls = sum(row["calls"] for row in case["profile"] if row["function"] == "engine/runtime.py:__call__")
+            rows.append(
+                [f"`results/{name}.json`", f"{calls:,}", f"{case['audit_seconds']:.1f}", f"{case['ratio']:.2f}"]
+            )
+    return table(["record", "network calls", "seconds", "times its recoveries alone"], rows)
+
+
+def multiplication_errors() -> str:
+    """Write the mean errors of a network's values with each kind of kernels."""
+    cases = read_result(RESULTS / "layer-kernels.json", "cases")["cases"]
+    rows = [
+        [label, *(f"{cases[name]['errors'][kernels]['mean']:.1e}" for kernels in ("library", "ours"))]
+        for name, label in SHORT_LABELS.items()
+    ]
+    return table(["network", "PyTorch's kernels", "three pairs of TF32"], rows)
 
 
 def page_table(device: str) -> str:

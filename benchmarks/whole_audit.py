@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import pstats
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,13 +22,14 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from profiles import slowest
 from recovery_cases import CASES, load_case
 from reporting import check_writable, input_errors_end_it, table
 from timing import CLOCKS, timed, use_clock
 from torch import nn
 
 import recollect
-from recollect import Images
+from recollect import Blind, Images
 from recollect.accelerate.dispatch import backend_for
 from recollect.auditing import Audit, AuditRequest
 from recollect.auditing.measure import Measured, Trial, recover
@@ -44,7 +44,6 @@ from recollect.recovery import Progress
 from recollect.sources import control_of, load
 
 PACKAGE = Path(recollect.__file__).parent
-LINES = 30  # of the profile
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -75,17 +74,20 @@ def run(options: argparse.Namespace) -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     use_clock(options.clock)
-    cases = {name: time_case(name, options) for name in options.cases}
-    results = {"clock": options.clock, **origin(options.device), "cases": cases}
+    cases: dict[str, Any] = {}
+    for name in options.cases:
+        for case in time_case(name, options):
+            cases[name] = case
+            if options.out:
+                write_json(options.out, {"clock": options.clock, **origin(options.device), "cases": cases})
     print(tables(cases))
-    if options.out:
-        write_json(options.out, results)
 
 
-def time_case(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Time audits and, after each, its recoveries alone."""
+def time_case(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Time audits and, after each, its recoveries alone; then the same with a profile of one more audit."""
     images, network = load_case(name, options)
     network = network.to(options.device)
+    Blind(limit=1)(network, images.pixels.to(options.device))  # the first recovery compiles kernels
     settings = {"masks": options.masks, "methods": options.methods}
     audit_once = partial(audit, network, images, unseen_images(name, images, options), settings)
     audits, alone = [], []
@@ -94,24 +96,21 @@ def time_case(name: str, options: argparse.Namespace) -> dict[str, Any]:
             (result, trials), seconds = timed(audit_once, options.device)
         audits.append(seconds)
         alone.append(timed(partial(recover_alone, network, trials), options.device)[1])
-    return {
+    case = {
         "images": {trial.cell["set"]: len(trial.images) for trial in trials}, "cells": len(trials),
         "audit_seconds": min(audits), "cells_seconds": sum(record.seconds for record in result.records),
         "recoveries_seconds": min(alone), "ratio": min(audits) / min(alone), "counts": prepared,
-        "profile": profile_of(audit_once, options.clock),
+        "profile": [],
     }  # fmt: skip
+    yield case
+    yield {**case, "profile": profile_of(audit_once, options.clock)}
 
 
 def profile_of(audit_once: Callable[[], Any], clock: str) -> list[dict[str, Any]]:
     """List where one more audit spends its time: Recollect's functions by cumulative seconds."""
     with cProfile.Profile(CLOCKS[clock]) as profile:
         audit_once()
-    rows = [
-        {"function": f"{Path(file).relative_to(PACKAGE).as_posix()}:{name}", "calls": calls, "seconds": seconds}
-        for (file, _, name), (calls, _, _, seconds, _) in pstats.Stats(profile).stats.items()  # type: ignore[attr-defined]
-        if Path(file).is_relative_to(PACKAGE)
-    ]
-    return sorted(rows, key=lambda row: -row["seconds"])[:LINES]
+    return slowest(profile, [PACKAGE])
 
 
 def audit(f: nn.Module, train: Images, control: Images, settings: dict[str, Any]) -> tuple[Audit, list[Trial]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from recollect.errors import InputError
+from recollect.errors import InputError, is_number, read_share
 
 PAPER_MASK_SUMMARIES = {  # `degradation/masks.py` draws each
     "block": "erases the centred square of half the height (25%)",
@@ -36,6 +37,35 @@ def is_mask(text: str) -> bool:
 def is_mask_file(text: str) -> bool:
     """Return whether a text ends like a file that masks are read from."""
     return Path(text).suffix.lower() in _FILES
+
+
+def check_mask(text: str) -> None:
+    """Refuse a rule or a file that is a mask of no images."""
+    kind, _, value = text.partition(":")
+    if kind in RANDOM:
+        check_fraction(read_fraction(value))
+    elif is_mask_file(text):
+        check_mask_file(Path(text))
+
+
+def read_fraction(text: str) -> float:
+    """Read the share of the pixels that a random mask erases."""
+    try:
+        return read_share(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a fraction; write random:0.3 or random:30%.") from None
+
+
+def check_fraction(fraction: Any) -> None:
+    """Refuse what is no share of the pixels."""
+    if not is_number(fraction) or not 0 <= fraction <= 1:
+        raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction}.")
+
+
+def check_mask_file(path: Path) -> None:
+    """Refuse the path of a file that does not exist."""
+    if not path.is_file():
+        raise InputError(f"There is no mask file {path}.")
 
 
 def no_such_mask(text: str, others: Sequence[str] = ()) -> InputError:

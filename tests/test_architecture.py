@@ -67,7 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "accelerate": {"devices"},
     "attractors": {"devices", "errors"},
     "models": {"checkpoints", "counting", "devices", "diffusion", "errors", "files", "hub", "images"}
-    | {"model_folders", "registry", "user_code"},
+    | {"lazy_names", "model_folders", "registry", "user_code"},
     "sources": {"counting", "errors", "files", "images", "lazy_names", "records", "registry", "user_code"},
     "hub": {"errors"},
     "model_folders": {"devices", "errors", "files", "records"},
@@ -82,7 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "callbacks": {"auditing", "counting", "degradation", "devices", "distributed", "errors", "images"}
     | {"lazy_names", "methods", "models", "recovery", "scoring"},
     "demo": {"auditing", "diffusion", "networks", "sources", "training"},
-    "distributed": {"errors", "records", "version"},
+    "distributed": {"errors", "lazy_names", "records", "version"},
     "paper": JOINS | {"auditing", "distributed"},
     # Tables and figures of records: masks and methods give their labels, nothing is measured.
     "paper/render": {"degradation", "errors", "methods", "palette", "paper/__init__", "paper/cells"}

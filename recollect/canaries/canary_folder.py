@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from recollect.canaries.canary_list import LIST, list_of
 from recollect.canaries.canary_set import CanarySet, canary_names, copy_name, hashes, known_names
 from recollect.canaries.design import Design
 from recollect.errors import InputError, check_seed, is_whole
@@ -19,7 +20,6 @@ from recollect.images.decoding import decode
 from recollect.records import atomically, read_sealed, write_sealed
 
 FORMAT = "recollect-canaries-1"
-LIST = "canaries.json"
 TO_TRAIN, FOR_AUDIT = "train", "audit"  # the folders of copies to train on, and of one file for each canary
 
 
@@ -69,9 +69,7 @@ def open_canaries(folder: str | Path) -> CanarySet:
         >>> len(open_canaries(folder).images)
         20
     """
-    path = Path(folder) / LIST
-    if not path.is_file():
-        raise InputError(f"{folder} holds no canaries: there is no file {path}, which recollect canaries make writes.")
+    path = list_of(folder)
     content = read_sealed(path, FORMAT, "a list of canaries")
     try:
         canaries = _read(Path(folder), content)

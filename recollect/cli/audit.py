@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus, cpus_of
-from recollect.cli.early_checks import check_folder, check_inputs, check_masks, check_methods
+from recollect.cli.early_checks import check_folder, check_inputs, check_masks, check_methods, check_stated
 from recollect.cli.endings import Debug
 from recollect.cli.printing import echo, output_on_stderr, visible_console
+from recollect.devices.device_names import check_device_name
 from recollect.errors import InputError, read_share
 from recollect.files.names import printable
 from recollect.visible import visible
@@ -42,9 +43,9 @@ _ATTACK, _FIT = "How the model is attacked", "What the model takes and returns, 
 
 def take_plan(ctx: typer.Context, path: Path | None) -> Path | None:
     """Let options that are not given take their values from a plan."""
-    from recollect.auditing.plan import read_plan
-
     if path is not None:
+        from recollect.auditing.plan import read_plan
+
         plan = read_plan(path, [str(param.name) for param in ctx.command.params if param.name not in NOT_PLANNED])
         ctx.default_map, ctx.obj = dict(plan.settings), plan
     return path
@@ -273,16 +274,18 @@ def audit_command(
     cpus_of(on, worker_cpus, worker_gpus)
     check_methods(methods)
     check_masks(masks)
-    check_inputs(model, train, control)
+    check_inputs(model, train, control, canaries=canaries)
+    check_device_name(device)
+    stated: dict[str, Any] = {
+        "input_range": input_range, "output_range": output_range, "mean": mean, "std": std, "output": output,
+        "channels": channels, "batch": batch, "flat": flat, "layout": layout,
+    }  # fmt: skip
+    check_stated(stated)
     check_folder(out)
 
     from recollect.auditing import AuditRequest, OutOfTime, run_audit, shown_progress
 
-    options: dict[str, Any] = {
-        "weights": weights, "weights_key": weights_key, "label": label, "input_range": input_range,
-        "output_range": output_range, "mean": mean, "std": std, "output": output, "channels": channels, "batch": batch,
-        "flat": flat, "layout": layout,
-    }  # fmt: skip
+    options = {"weights": weights, "weights_key": weights_key, "label": label, **stated}
     where = "cpu" if on else device  # workers open the model themselves, on devices of their own
     request = AuditRequest(
         model, masks=masks, methods=methods, prior=prior, out=out, pictures=pictures, title=printable(model),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.early_checks import check_source
+from recollect.cli.early_checks import check_folder, check_source
 from recollect.cli.listings import ListingCommand
 from recollect.cli.printing import echo
 from recollect.errors import InputError
@@ -41,6 +41,7 @@ def make(
     numbers, design = read_repeats(repeats), Design(delta)
     check_draw(count, numbers)
     check_source(like)
+    check_folder(out)
 
     from recollect.canaries import make_canaries, write_canaries
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from recollect.distributed.cluster_address import address_of
 from recollect.errors import InputError
 
 _PANEL = "Where it runs, if not on this machine"
@@ -33,4 +34,6 @@ def cpus_of(on: str | None, worker_cpus: float | None, worker_gpus: float | None
             "--worker-cpus and --worker-gpus are for the workers of a cluster; name the cluster with --on, or leave "
             "them out."
         )
+    if on is not None:
+        address_of(on)  # refuses what is none
     return 1.0 if worker_cpus is None else worker_cpus

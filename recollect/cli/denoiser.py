@@ -11,6 +11,7 @@ from recollect.cli.early_checks import check_choice, check_denoising_network, ch
 from recollect.cli.listings import SOURCE, ListingCommand
 from recollect.cli.printing import echo
 from recollect.cli.train import check_device
+from recollect.devices.device_names import check_device_name
 from recollect.errors import InputError, check_positive
 
 SCHEDULES = ("edm", "cosine")
@@ -74,6 +75,7 @@ def train(
     for images_of in (source, *(exclude or ())):
         check_source(images_of)
     check_denoising_network(network)
+    check_device_name(device)
     check_folder(out)
     check_choice("schedule", schedule, SCHEDULES)
     check_positive("--rate", rate)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from recollect.canaries.canary_list import list_of
 from recollect.cli.listings import (
     declared_degradations,
     declared_denoising_networks,
@@ -14,7 +16,7 @@ from recollect.cli.listings import (
     declared_networks,
 )
 from recollect.errors import InputError
-from recollect.mask_names import is_mask, no_such_mask
+from recollect.mask_names import check_mask, is_mask, no_such_mask
 from recollect.registry import not_among
 
 _OF_PATHS = ("/", "./", "../", "~")  # no name on the hub begins so
@@ -58,11 +60,14 @@ def check_masks(names: str) -> None:
     for name in (name.strip() for name in names.split(",")):
         if name != "all" and not is_mask(name) and name.partition(":")[0] not in declared_degradations():
             raise no_such_mask(name, [str(kind["example"]) for kind in declared_degradations().values()])
+        check_mask(name)
 
 
-def check_inputs(model: str, *sources: str | None) -> None:
-    """Refuse a model and sources that do not exist."""
+def check_inputs(model: str, *sources: str | None, canaries: str | None = None) -> None:
+    """Refuse a model, sources and a folder of canaries that do not exist."""
     check_model(model)
+    if canaries is not None:
+        list_of(canaries)
     for source in sources:
         if source is not None:
             check_source(source)
@@ -78,6 +83,13 @@ def check_model(text: str) -> None:
         raise InputError(
             f"{path} does not exist; a model is a file ({', '.join(suffixes)}), or package.module:factory."
         )
+
+
+def check_stated(options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be meant of a model; options have the names that they have in `read_adaptation`."""
+    from recollect.models.adaptation import read_adaptation
+
+    read_adaptation(**options)
 
 
 def check_source(text: str) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from recollect.cli.early_checks import check_folder, check_inputs
 from recollect.cli.printing import echo
+from recollect.devices.device_names import check_device_name
 
 EPILOG = """\
 Example: recollect extract my-denoiser --train folder:photos/train --samples 2048 --out extract/
@@ -51,7 +52,12 @@ def extract_command(
     no longer changes. Each result is compared with all training images, by pixels and by the patch rule of Carlini et
     al. (2023).
     """
+    from recollect.models.value_range import read_range
+
     check_inputs(model, train, control)
+    check_device_name(device)
+    if input_range is not None:
+        read_range("input_range", input_range)
     check_folder(out)
 
     from recollect.auditing import shown_progress

@@ -12,6 +12,7 @@ import typer
 from recollect.cli.cluster_options import On, WorkerCpus, WorkerGpus, cpus_of
 from recollect.cli.early_checks import check_choice, check_experiments
 from recollect.cli.printing import echo
+from recollect.devices.device_names import check_device_name
 from recollect.errors import check_positive
 from recollect.paper import RESULTS, WORK
 
@@ -59,6 +60,8 @@ ByTraining = Annotated[
 @app.command("list")
 def list_command(scale: Size = "small", data: Data = None, results: Records = RESULTS, work: Work = WORK) -> None:
     """List experiments, what is recorded, and how long the parts of a run take."""
+    check_choice("scale", scale, SCALES)
+
     from recollect.paper.overview import overview
     from recollect.paper.scales import scale_named
     from recollect.paper.workspace import open_workspace
@@ -77,6 +80,7 @@ def run_command(
     """Compute what has no record yet. If the command is stopped, the same command resumes."""
     check_experiments(names)
     check_choice("scale", scale, SCALES)
+    check_device_name(device)
     check_positive("--max-seconds", max_seconds)
     cpus_of(on, worker_cpus, worker_gpus)
 

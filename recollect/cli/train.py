@@ -15,7 +15,8 @@ from recollect.cli.early_checks import check_choice, check_folder, check_network
 from recollect.cli.listings import SOURCE
 from recollect.cli.printing import echo
 from recollect.counting import counted
-from recollect.errors import check_positive
+from recollect.devices.device_names import check_device_name
+from recollect.errors import InputError, check_positive
 
 if TYPE_CHECKING:
     from recollect.images import Images
@@ -93,10 +94,12 @@ def train_command(
     """Train an autoencoder on images until it fits them, with a checkpoint at every decade of the loss."""
     check_source(source)
     check_folder(out)
+    check_device_name(device)
     check_network(network)
     check_choice("optimizer", optimizer, OPTIMIZERS)
     for name, value in (("--until", until), ("--rate", rate), ("--solve-below", solve_below)):
         check_positive(name, value)
+    check_counts(batch, max_seconds, max_steps)
 
     from recollect.cli.training_progress import interrupts_noted, training_report
     from recollect.sources import load
@@ -129,6 +132,15 @@ def train_command(
     print_outcome(result, out, as_json)
     if not result.reached:
         raise typer.Exit(1)
+
+
+def check_counts(batch: int | None, max_seconds: float | None, max_steps: int | None) -> None:
+    """Refuse a batch without images, and a limit before the start."""
+    if batch is not None and batch < 1:
+        raise InputError(f"A batch has at least one image, got {batch}.")
+    for name, limit in (("--max-seconds", max_seconds), ("--max-steps", max_steps)):
+        if limit is not None and not limit >= 0:
+            raise InputError(f"A limit cannot be negative, got {name} {limit:g}.")
 
 
 def make_network(kind: str, images: Images, **settings: Any) -> Network:

@@ -13,9 +13,18 @@ import torch
 
 from recollect.degradation.base import Shape
 from recollect.degradation.erasure import Erasure, fits
-from recollect.errors import InputError, check_seed, is_number, is_whole, read_share
+from recollect.errors import InputError, check_seed, is_whole
 from recollect.images.pil_images import pil_values
-from recollect.mask_names import COLUMNS, PAPER_MASK_SUMMARIES, RANDOM, is_mask_file, no_such_mask
+from recollect.mask_names import (
+    COLUMNS,
+    PAPER_MASK_SUMMARIES,
+    RANDOM,
+    check_fraction,
+    check_mask_file,
+    is_mask_file,
+    no_such_mask,
+    read_fraction,
+)
 
 Sides = tuple[int, ...]  # height and width; the length of a signal; the number of columns of rows
 
@@ -109,7 +118,7 @@ def mask(what: Any, shape: Shape, *, count: int = 1, seed: int = 42, columns: Se
     kind, colon, value = text.partition(":")
     if colon and kind in RANDOM:
         draws = count if kind == "random-each" else 1
-        return random_mask(_fraction(value), shape, count=draws, seed=seed)
+        return random_mask(read_fraction(value), shape, count=draws, seed=seed)
     if colon and kind == COLUMNS:
         return _from_array(without_columns(value, shape, columns), shape)
     if is_mask_file(text):
@@ -122,8 +131,7 @@ def random_mask(fraction: float, shape: Shape, *, count: int = 1, seed: int = 42
 
     Of signals and rows exactly this share is erased, at least one value and not all: they may be short.
     """
-    if not is_number(fraction) or not 0 <= fraction <= 1:
-        raise InputError(f"The fraction of erased pixels must lie in [0, 1], got {fraction}.")
+    check_fraction(fraction)
     if not is_whole(count, 1):
         raise InputError(f"Masks are drawn for at least one image, got count={count!r}.")
     check_seed(seed)
@@ -197,16 +205,8 @@ def _share_erased(drawn: np.ndarray, share: float) -> np.ndarray:
     return drawn.argsort(-1).argsort(-1) >= count
 
 
-def _fraction(text: str) -> float:
-    try:
-        return read_share(text)
-    except ValueError:
-        raise InputError(f"{text!r} is not a fraction; write random:0.3 or random:30%.") from None
-
-
 def _read(path: Path) -> np.ndarray:
-    if not path.is_file():
-        raise InputError(f"There is no mask file {path}.")
+    check_mask_file(path)
     try:
         if path.suffix.lower() == ".npy":
             return np.load(path, allow_pickle=False)

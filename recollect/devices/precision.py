@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from recollect.counting import with_article
+from recollect.devices.device_names import no_such_device
 from recollect.devices.model_call import call_of
 from recollect.devices.module_mode import eval_mode
 from recollect.errors import InputError
@@ -137,8 +138,7 @@ def check_device(device: torch.device | str | None) -> None:
     except (RuntimeError, AssertionError, NotImplementedError):
         exists = False
     if not exists:  # torch takes any number of a CPU
-        hint = " A GPU is called cuda." if str(device).partition(":")[0] == "gpu" else ""
-        raise InputError(f"The device {device} cannot be used here; choose {_devices()}.{hint}")
+        raise no_such_device(device, _devices())
 
 
 def _devices() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import signal
 import socket
 import threading
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from recollect.distributed.cluster_address import address_of
 from recollect.distributed.worker_pool import WorkerPool
 from recollect.errors import InputError, Interrupted, first_line
 
@@ -70,15 +70,6 @@ def import_ray() -> Any:
     except ImportError:
         raise InputError("Ray is not installed; pip install 'recollect[ray]' installs it.") from None
     return ray
-
-
-def address_of(on: str) -> str:
-    """Return the address as ray.init takes it; refuse text that is none."""
-    if on == "ray":
-        return os.environ.get("RAY_ADDRESS") or "local"
-    if on == "auto" or re.fullmatch(r"(ray://)?[\w.\-]+:\d+", on):
-        return on
-    raise InputError(f"--on takes ray, ray://HOST:PORT, HOST:PORT or auto, not {on!r}.")
 
 
 def _connect(ray: Any, address: str) -> None:

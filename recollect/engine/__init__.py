@@ -3,6 +3,7 @@
 from recollect.engine.runtime import (
     ARITHMETIC_IMAGES,
     Autoencoder,
+    Remembered,
     Runtime,
     arithmetic_of,
     prepare,
@@ -15,6 +16,7 @@ __all__ = [
     "ARITHMETIC_IMAGES",
     "Active",
     "Autoencoder",
+    "Remembered",
     "Runtime",
     "arithmetic_of",
     "prepare",

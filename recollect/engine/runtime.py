@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from contextvars import ContextVar
 from functools import cached_property, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from recollect.errors import InputError, is_number
 
 if TYPE_CHECKING:
     from recollect.accelerate import Accelerator, FusedAdmm
+    from recollect.recovery import Recovery
 
 Autoencoder = Callable[[Tensor], Tensor]
 
@@ -33,6 +34,14 @@ IN_PYTORCH = "by the library"  # in records: PyTorch's own kernels
 
 _accelerated = ContextVar("_accelerated", default=True)
 _shared: ContextVar[dict[Key, Runtime] | None] = ContextVar("_shared", default=None)
+
+
+class Remembered(NamedTuple):
+    """What a method made of damaged images, for another method that begins with the same."""
+
+    method: object
+    y: Tensor
+    recovery: Recovery
 
 
 class Runtime:
@@ -48,6 +57,7 @@ class Runtime:
         self._first = y[: min(PROBE_IMAGES, chunk or PROBE_IMAGES)].to(self.device)
         self._bytes_an_image = 0  # at the peak of a call, where a GPU has been measured
         self._call = ModelCall()
+        self.remembered: Remembered | None = None  # of the recovery before, in a block of shared runtimes
         self._fused: dict[tuple[float, int], FusedAdmm] = {}
         self._accelerator = self._find_accelerator(len(y)) if accelerated and is_wanted() else None
         if self._runs_kernels:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class BatchSizes:
         """Apply f in batches of a size that it takes."""
         if self.fewest <= len(images) and (self.most is None or len(images) <= self.most):
             return f(images)
+        import torch  # options are read without it
+
         return torch.cat([self._filled(f, part) for part in images.split(self.most or len(images))])
 
     def _filled(self, f: Callable[[Tensor], Tensor], part: Tensor) -> Tensor:
@@ -27,4 +30,6 @@ class BatchSizes:
         missing = self.fewest - len(part)
         if missing <= 0:
             return f(part)
+        import torch
+
         return f(torch.cat([part, part[-1:].expand(missing, *part.shape[1:])]))[: len(part)]

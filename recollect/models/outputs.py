@@ -10,11 +10,10 @@ from torch import Tensor
 from recollect.counting import counted, with_article
 from recollect.devices.model_call import call_of, leave_unchecked
 from recollect.errors import InputError
-from recollect.models.wording import option, size
+from recollect.models.wording import SIGMOID, option, size
 
 MOST_LISTED = 12
 NO_IMAGE = 4  # the rank of a part that cannot hold the images
-SIGMOID = "sigmoid"  # as the last step of `output`: the model returns logits
 
 
 def call_model(model: Callable[[Tensor], Any], images: Tensor) -> Tensor:
@@ -33,16 +32,6 @@ def pick_output(returned: Any, output: str | int | None, given: Tensor) -> Tenso
     if not isinstance(part, Tensor):
         raise InputError(f"{option('output', output)} is {_contents(part, given, str(output))}")
     return part
-
-
-def ends_in_sigmoid(output: str | int | None) -> bool:
-    """Say whether the image is the sigmoid of what the model returns."""
-    return str(output).split(".")[-1] == SIGMOID
-
-
-def with_sigmoid(output: str | int | None) -> str:
-    """Write the option for the sigmoid of what an option names."""
-    return SIGMOID if output is None else f"{output}.{SIGMOID}"
 
 
 def _whole(returned: Any, given: Tensor) -> Tensor:

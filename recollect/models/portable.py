@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from recollect.models.formats import ModelReference, find_format
-from recollect.models.open_model import Model, open_model
+from recollect.models.opening import Model, open_model
 
 
 @dataclass(frozen=True, eq=False)

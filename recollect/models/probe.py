@@ -13,7 +13,8 @@ from recollect.counting import with_article
 from recollect.devices.precision import evaluation_mode, weights_of
 from recollect.errors import InputError, first_line, is_out_of_memory
 from recollect.images import KINDS, Images
-from recollect.models.adapt import Adaptation, Adapted, Part, other_form
+from recollect.models.adapt import Adapted, other_form
+from recollect.models.adaptation import Adaptation, Part
 from recollect.models.batch_check import batch_influence
 from recollect.models.outputs import call_model
 from recollect.models.range_check import check_range, reconstruction_error

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from recollect.diffusion import DenoiserAt
 from recollect.errors import InputError
-from recollect.models.adapt import LAYOUTS, Adaptation, Adapted, Part
-from recollect.models.outputs import call_model, ends_in_sigmoid, with_sigmoid
+from recollect.models.adapt import Adapted
+from recollect.models.adaptation import LAYOUTS, Adaptation, Part
+from recollect.models.outputs import call_model
 from recollect.models.value_range import Scaling
-from recollect.models.wording import option
+from recollect.models.wording import ends_in_sigmoid, option, with_sigmoid
 
 HOPELESS = 2e-3  # a reconstruction error above this (27 dB) calls for a search of other ranges
 BETTER = 10  # one that is not hopeless and fits this many times better is no accident

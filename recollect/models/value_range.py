@@ -1,4 +1,7 @@
-"""The range of values that a model works on: pixels in [0, 1] are converted to it and back."""
+"""The range of values that a model works on: pixels in [0, 1] are converted to it and back.
+
+It is read without torch: the command line refuses a mistake before that import.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from recollect.errors import InputError
 from recollect.models.wording import option
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 Numbers = str | float | Sequence[float]
 
@@ -71,10 +77,12 @@ class Scaling:
 
 
 @lru_cache(64)
-@torch.inference_mode(False)
 def _of_channels(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Move numbers to a device once: a model that does so at every call cannot be captured as a CUDA graph."""
-    return torch.tensor(values, dtype=dtype, device=device).view(1, -1, 1, 1)
+    import torch
+
+    with torch.inference_mode(False):
+        return torch.tensor(values, dtype=dtype, device=device).view(1, -1, 1, 1)
 
 
 def read_scaling(input_range: Numbers, mean: Numbers | None, std: Numbers | None) -> Scaling:

@@ -17,7 +17,9 @@ def test_a_table_of_one_network(tmp_path: Path) -> None:
     printed = run("first_recovery", "--cases", "quick", "--out", str(out))
     assert [line.split(" | ")[1] for line in printed.splitlines()[2:5]] == ["fresh", "later", "PyTorch"]
     assert "Estimates of fresh and later processes are equal." in printed
-    assert set(read_json(out)["cases"]["quick"]) == {"fresh", "later", "PyTorch"}
+    processes = read_json(out)["cases"]["quick"]
+    assert set(processes) == {"fresh", "later", "PyTorch", "later, profiled"}
+    assert "recollect/methods/base.py:__call__" in {row["function"] for row in processes["later, profiled"]["profile"]}
 
 
 def test_answers_that_depend_on_the_cache_are_told() -> None:

@@ -1,5 +1,6 @@
 """The page of performance shows what saved results say."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,20 @@ page = benchmark("performance_page")
 TEXT = (ROOT / "docs" / "research" / "performance.md").read_text()
 
 
-@pytest.mark.parametrize("device", page.RECORDS)
-def test_the_page_has_the_table_of_a_device(device: str) -> None:
-    assert page.page_table(device) in TEXT
+@pytest.mark.parametrize("heading", page.page_tables())
+def test_the_page_has_the_table_of_its_records(heading: str) -> None:
+    section = TEXT.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    assert page.page_tables()[heading] in section
+
+
+def test_a_whole_audit_on_a_gpu_has_a_row_once_it_is_measured(tmp_path: Path) -> None:
+    before = page.whole_audits()
+    for name in ("whole-audit-cpu-before", "whole-audit-cpu"):
+        shutil.copy(ROOT / "results" / f"{name}.json", tmp_path)
+    shutil.copy(ROOT / "results" / "whole-audit-cpu.json", tmp_path / "whole-audit-gpu.json")
+    *rows, last = page.whole_audits(tmp_path).splitlines()
+    assert last == rows[-1].replace("-cpu", "-gpu")
+    assert rows == [row for row in before.splitlines() if "-gpu" not in row]
 
 
 def test_memory_in_the_text_is_that_of_the_record() -> None:
@@ -70,11 +82,12 @@ def test_the_time_of_a_report_is_that_of_the_record() -> None:
 def test_one_command_writes_the_committed_tables_and_chart(tmp_path: Path) -> None:
     chart, copy = tmp_path / "chart.svg", tmp_path / "page.md"
     text = TEXT
-    for table in map(page.page_table, page.RECORDS):
-        text = text.replace(table, table.replace("| 0", "| 1"))
+    for table in page.page_tables().values():
+        text = text.replace(table, table.replace(" |\n| ", "1 |\n| "))
+    assert text != TEXT
     copy.write_text(text)
     printed = run("performance_page", "--chart", str(chart), "--page", str(copy))
-    assert all(page.page_table(device) in printed for device in page.RECORDS)
+    assert all(table in printed for table in page.page_tables().values())
     assert copy.read_text() == TEXT
     assert "network alone" in chart.read_text()
     assert chart.read_text() == (ROOT / "docs/figures/performance.svg").read_text()
@@ -90,10 +103,28 @@ def test_a_gpu_is_measured_on_data() -> None:
     assert "--measure gpu needs --data" in refused("performance_page", "--measure", "gpu")
 
 
+def test_chosen_benchmarks_share_a_trained_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = page.parse(["--measure", "gpu", "--data", "sets", "--only", "whole_audit", "refined_speed"])
+    refined, audit = page.commands_of(options, "kept")
+    assert (refined[0], audit[0]) == ("refined_speed.py", "whole_audit.py")
+    for command in (refined, audit):
+        assert command[command.index("--checkpoint") + 1] == "kept/fc10.safetensors"
+        assert command[command.index("--data") + 1] == str(tmp_path / "sets")
+    everything = [command[0] for command in page.commands_of(page.parse(["--measure", "cpu"]), "kept")]
+    assert everything == [command[0] for command in page.COMMANDS["cpu"]]
+    assert not list(page.commands_of(page.parse([]), "kept"))
+
+
+@pytest.mark.parametrize("arguments", [["--measure", "cpu", "--only", "first_recovery"], ["--only", "recovery"]])
+def test_a_benchmark_that_is_none_of_the_device_is_refused(arguments: list[str]) -> None:
+    assert f"there is no {arguments[-1]} among" in refused("performance_page", *arguments)
+
+
 @pytest.mark.parametrize("script", sorted({command[0] for commands in page.COMMANDS.values() for command in commands}))
 def test_every_command_is_one_that_the_script_takes(script: str) -> None:
     module = benchmark(script.removesuffix(".py"))
     for commands in page.COMMANDS.values():
         for name, *arguments in commands:
             if name == script:
-                module.parse([argument.format(data="DATA") for argument in arguments])
+                module.parse([argument.format(data="DATA", work="kept") for argument in arguments])

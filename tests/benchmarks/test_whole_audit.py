@@ -16,3 +16,10 @@ def test_an_audit_prepares_its_network_a_few_times_and_not_for_every_cell(tmp_pa
     assert "auditing/run.py:run_audit" in {row["function"] for row in case["profile"]}  # which calls all others
     assert profiled == sorted(profiled, reverse=True)
     assert f"| quick | 8 | {case['audit_seconds']:.1f} |" in printed
+
+
+def test_times_are_known_before_the_profile_is_made() -> None:
+    options = whole_audit.parse(["--cases", "quick", "--masks", "block", "--methods", "iterate"])
+    before, after = whole_audit.time_case("quick", options)
+    assert before == {**after, "profile": []}
+    assert before["ratio"] == before["audit_seconds"] / before["recoveries_seconds"]

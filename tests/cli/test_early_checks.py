@@ -26,6 +26,8 @@ from recollect.training import recipe
     [
         (lambda: check_methods("blind, nonsense"), "There is no method 'nonsense'"),
         (lambda: check_masks("block,nonsense"), "There is no mask 'nonsense'.*dust.*blur:1.5"),
+        (lambda: check_masks("block,nowhere.png"), "There is no mask file nowhere.png"),
+        (lambda: check_masks("random:130%"), r"must lie in \[0, 1\], got 1.3"),
         (lambda: check_choice("scale", "huge", paper.SCALES), "There is no scale 'huge'; choose from small, full"),
         (lambda: check_network("nonsense"), "There is no network 'nonsense'; choose from fc, unet"),
         (lambda: check_experiments("accurate,nonsense"), "There is no experiment 'nonsense'; choose from training"),
@@ -34,6 +36,7 @@ from recollect.training import recipe
         (lambda: check_inputs("a:b", "nosuch:x", None), "nosuch"),
         (lambda: check_inputs("a:b", "photos?count=2", "nosuch:x"), "nosuch"),
         (lambda: check_inputs("a:b", "folder:not/here"), "There is no folder not/here"),
+        (lambda: check_inputs("a:b", None, canaries="not/here"), "not/here holds no canaries"),
         (lambda: check_inputs("a:b", "table:not/here.csv"), "not/here.csv"),
         (lambda: check_folder(Path(__file__)), "is a file; results need a folder"),
     ],
@@ -50,11 +53,12 @@ def test_choices_are_those_of_the_modules() -> None:
 
 
 def test_what_may_be_right_is_left_to_the_audit(tmp_path: Path) -> None:
-    model = tmp_path / "model.pt"
+    model, picture = tmp_path / "model.pt", tmp_path / "mine.png"
     model.touch()
+    picture.touch()
     check_methods("blind,known")
     check_methods(None)
-    check_masks("all,half,random:30%,columns:0+2,blur:1.5,mine.png")
+    check_masks(f"all,half,random:30%,columns:0+2,blur:1.5,{picture}")
     check_network("unet")
     check_experiments("all")
     check_experiments("accurate, thresholds")

@@ -137,7 +137,7 @@ runpy.run_module("recollect", run_name="__main__", alter_sys=True)
 """
 IMPORTED = (
     "typer", "rich.console", "numpy", "torch", "torch._C", "torch.nn.modules", "recollect.cli.app", "recollect.images",
-    "recollect.methods.blind", "recollect.models.open_model", "recollect.auditing",
+    "recollect.methods.blind", "recollect.models.opening", "recollect.auditing",
 )  # fmt: skip
 
 

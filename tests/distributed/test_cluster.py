@@ -9,7 +9,7 @@ import pytest
 
 from recollect import InputError
 from recollect.distributed import cluster as connecting
-from recollect.distributed.cluster import WorkerResources, address_of
+from recollect.distributed.cluster import WorkerResources
 from tests.cli.running import mistake
 
 
@@ -46,20 +46,6 @@ def _greet(server: socket.socket, greeting: bytes) -> None:
         caller.sendall(greeting)
         while caller.recv(100):  # until it hangs up
             pass
-
-
-@pytest.mark.parametrize("on", ["spark", "ray:/host:1", "ray://host", "host:port", ""])
-def test_what_is_no_cluster_is_told(on: str) -> None:
-    assert "--on takes ray, ray://HOST:PORT, HOST:PORT or auto" in mistake("paper", "run", "psnr", "--on", on)
-
-
-def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert address_of("ray") == "local"
-    assert address_of("ray://head:10001") == "ray://head:10001"
-    monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
-    assert address_of("ray") == "ray://head:10001"
-    assert address_of("10.0.0.1:6379") == "10.0.0.1:6379"
 
 
 def test_what_a_worker_can_be_given() -> None:

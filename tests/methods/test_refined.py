@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from recollect import Blind, Images, InputError, Iterate, KnownMask, Score, audit, load, mask, observe
-from recollect.degradation import FILLS, PAPER_MASKS, Blur, Erasure, fill_erased, half_kept
+from recollect.degradation import FILLS, PAPER_MASKS, Blur, Erasure, all_erased, fill_erased, half_kept
+from recollect.engine import shared_runtimes
 from recollect.methods import Refined
 from recollect.methods.refined import BUDGET_FACTOR, Answer
 from recollect.recovery import Recovery, Stop
@@ -44,6 +45,45 @@ def test_it_recovers_what_blind_does_and_pastes_the_kept_values(name: str) -> No
     assert accurate(refined.estimate) >= accurate(blind.estimate)
     kept = refined.degradation.keep  # type: ignore[union-attr]
     assert torch.equal(refined.estimate[kept], seen.y[kept])
+
+
+class Counting(Memorizer):
+    """Counts how often it is called."""
+
+    calls = 0
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return super().__call__(x)
+
+
+@pytest.mark.parametrize("order", [(Blind(limit=9), Refined(limit=9)), (Refined(limit=9), Blind(limit=9))])
+def test_an_audit_computes_its_blind_part_once(order: tuple[Blind | Refined, ...]) -> None:
+    y = observe(STORED, mask("half", STORED.shape)).y
+    alone = [method(Counting(STORED.pixels), y) for method in order]
+    separate, shared = Counting(STORED.pixels), Counting(STORED.pixels)
+    for method in order:
+        method(separate, y)
+    with shared_runtimes():
+        together = [method(shared, y.clone()) for method in order]
+    for one, other in zip(alone, together, strict=True):
+        assert torch.equal(one.estimate, other.estimate)
+        assert torch.equal(one.steps, other.steps)
+        assert one.stops == other.stops
+    assert shared.calls < 0.7 * separate.calls
+
+
+@pytest.mark.parametrize(
+    "other", [Blind(limit=8), Blind(gamma=0.4, limit=9), Blind(limit=9, start=all_erased), Blind(limit=9, steps=39)]
+)
+def test_a_recovery_with_other_settings_or_images_is_made_anew(other: Blind) -> None:
+    y, another = (observe(STORED, mask(name, STORED.shape)).y for name in ("half", "block"))
+    with shared_runtimes():
+        Blind(limit=9)(MEMORIZER, y)
+        found = [method(MEMORIZER, damaged) for method, damaged in ((other, y), (other, another))]
+    for recovery, damaged in zip(found, (y, another), strict=True):
+        assert torch.equal(recovery.estimate, other(MEMORIZER, damaged).estimate)
+        assert torch.equal(recovery.steps, other(MEMORIZER, damaged).steps)
 
 
 @pytest.mark.parametrize("kind", FILLS)

@@ -60,27 +60,6 @@ def test_an_output_in_another_range_than_the_input() -> None:
     assert torch.allclose(opened(images()), images(), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"input_range": "1,-1"}, "the lower first"),
-        ({"input_range": "wide"}, "input_range is numbers"),
-        ({"input_range": "0,inf"}, "finite"),
-        ({"input_range": "0"}, "two numbers"),
-        ({"mean": 0.5}, "std is missing"),
-        ({"mean": 0.5, "std": 0}, "std is above 0"),
-        ({"mean": (1, 2), "std": 1}, "one a channel"),
-        ({"mean": 127.5, "std": 127.5}, "divide mean and std by 255"),
-        ({"mean": 0.5, "std": 0.5, "input_range": "-1,1"}, "not both"),
-        ({"channels": 4}, "channels is 1"),
-        ({"batch": 0}, "1 or more"),
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        open_model(tiny(), **options)
-
-
 def test_grey_images_for_a_colour_model_and_the_reverse() -> None:
     model = Recorder()
     grey = images(shape=(1, 8, 8))

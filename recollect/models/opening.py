@@ -14,7 +14,8 @@ from recollect.counting import with_article
 from recollect.devices.precision import check_device
 from recollect.diffusion import Denoiser, DenoiserAt, is_pipeline, open_denoiser
 from recollect.errors import InputError
-from recollect.models.adapt import Adaptation, Adapted, read_adaptation
+from recollect.models.adapt import Adapted
+from recollect.models.adaptation import Adaptation, read_adaptation
 from recollect.models.batch_sizes import BatchSizes
 from recollect.models.formats import ModelReference, find_format
 from recollect.models.formats.base import known_suffixes
