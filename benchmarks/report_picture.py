@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 SECTIONS = {"report-rates": "#rates", "report-gallery": "#gallery"}
-WINDOW = {"width": 650, "height": 860}  # narrow, so that the text can be read where a phone shows the picture smaller
+WINDOW = {"width": 650, "height": 850}  # narrow, so that the text can be read where a phone shows the picture smaller
 SHARPNESS = 1.2  # pixels of the picture for one of the screen
 
 
