@@ -1,4 +1,4 @@
-"""The picture of the README: images as given, recovered and original, three that were trained on and three unseen.
+"""The picture of the README: images as given, result and original, three that were trained on and three unseen.
 
     recollect demo
     python benchmarks/readme_picture.py demo/audit docs/figures/hero.png

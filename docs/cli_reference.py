@@ -67,14 +67,16 @@ def row(parameter: Any) -> str:
     """Write the row of an option or an argument."""
     names = [*parameter.opts, *parameter.secondary_opts] if parameter.param_type_name == "option" else []
     metavar = parameter.metavar or ""
-    shown = (
-        ", ".join(f"`{name} {metavar}`".replace(" `", "`") for name in names)
-        or f"`{metavar or parameter.name.upper()}`"
-    )
+    shown = ", ".join(code(f"{name} {metavar}".strip()) for name in names) or code(metavar or parameter.name.upper())
     default = "" if parameter.default in (None, False, True, "", ()) else f"`{parameter.default}`"
     default = "required" if parameter.required else default
-    cells = [cell.replace("|", "\\|") for cell in (shown, default, plain(parameter.help or ""))]
+    cells = (shown, default, plain(parameter.help or "").replace("|", "\\|"))
     return f"| {' | '.join(cells)} |"
+
+
+def code(text: str) -> str:
+    """Write code for a cell; the site would show the backslash of a bar between backticks."""
+    return f"<code>{text.replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
 
 
 def plain(text: str) -> str:

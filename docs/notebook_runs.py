@@ -9,6 +9,7 @@ two minutes of CPU time ends the command with an error: other programs lengthen 
 from __future__ import annotations
 
 import hashlib
+import os
 import resource
 import sys
 import tempfile
@@ -44,6 +45,7 @@ def read_source(source: Path) -> NotebookNode:
 def run(source: Path) -> NotebookNode:
     """Execute a notebook in an empty folder; a cell that fails raises its error."""
     notebook = read_source(source)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as recollect does, for notebooks that import torch before it
     began, used = time.monotonic(), cpu_seconds()
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}

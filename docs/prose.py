@@ -47,7 +47,7 @@ LIMITS = {
 
 BANNED = {
     r"(?:give|gives|gave|given|read|reads|come|comes|came|bring|brings)(?: \w+){0,3} back": "recover",
-    r"(?:bring|brings|brought) out": "recover",
+    r"(?:bring|brings|brought|come|comes|came) out": "recover, appear, result",
     r"on record": "recorded, saved",
     r"in work": "in the working set",
     r"(?:go|goes|went|gone) on with": "resume, continue",

@@ -51,13 +51,20 @@ result
 levels = result.facts["noise_levels"]
 sigmas = [level["sigma"] for level in levels]
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-for name, label in (("train", "training images"), ("control", "unseen images")):
+lines = (
+    ("train", "training images", "#0072b2"),
+    ("control", "unseen images", "#d55e00"),
+)
+for name, label, colour in lines:
     axes.loglog(
         sigmas,
         [level["denoising_loss"][name] for level in levels],
         marker="o",
+        color=colour,
         label=label,
     )
+axes.set_xticks(sigmas, [f"{sigma:g}" for sigma in sigmas])
+axes.minorticks_off()
 axes.set(
     xlabel="noise level",
     ylabel="mean square error",
@@ -71,6 +78,6 @@ plt.show()
 # The model gives its training images away: with the middle of an image erased, all of them are recovered approximately,
 # and no unseen image is. With the lower half erased, fewer are recovered. Always read a rate with its mask.
 #
-# The two lines of the chart lie far apart. This means that an outsider can also tell which images were in the training
-# set. Models trained on many images for few steps keep the lines together. [Diffusion models](../concepts/diffusion.md)
+# At high noise levels the two lines of the chart lie far apart. An outsider can therefore also tell which images were in
+# the training set. Models trained on many images for few steps keep the lines together. [Diffusion models](../concepts/diffusion.md)
 # describes audits of larger models.

@@ -25,7 +25,7 @@ class Finding:
     best: list[str]  # the strongest single method, and those that recover as many
     best_train: Rate
     exactly: Mapping[str, Rate]  # by set: the images that any attack recovers accurately
-    returned: Mapping[str, Returned]  # by set: training images that came out of damaged images of other pictures
+    returned: Mapping[str, Returned]  # by set: training images that resulted from other pictures, damaged
     handed_out: HandedOut  # what the gate counts: recovered, returned and generated images
     kind: str = "images"  # what is called images here: these, signals or rows
 
@@ -45,7 +45,7 @@ class Finding:
 
     @property
     def otherwise(self) -> list[str]:
-        """Say which training images came out, though not of damaged copies of their own."""
+        """Say which training images were obtained, though not from damaged copies of their own."""
         returned = self.returned.get("control")
         return [*_more_sentences(self.handed_out, self.kind), *_returned_sentence(returned, self.kind)]
 
@@ -129,16 +129,16 @@ def recovered_count(finding: Finding, kind: str) -> str:
 
 
 def _more_sentences(handed_out: HandedOut, kind: str) -> Iterator[str]:
-    """Say how many further training images came out, though not of damaged copies of their own."""
+    """Say how many further training images were obtained, though not from damaged copies of their own."""
     more = f"more training {kind.removesuffix('s')}"
     if handed_out.only_returned:
-        yield f"{counted(handed_out.only_returned, more)} came out of damaged copies of other {kind}."
+        yield f"{counted(handed_out.only_returned, more)} resulted from damaged copies of other {kind}."
     if handed_out.only_generated:
-        yield f"{counted(handed_out.only_generated, more)} came out of samples of the model."
+        yield f"{counted(handed_out.only_generated, more)} appeared among samples of the model."
 
 
 def _returned_sentence(returned: Returned | None, kind: str) -> Iterator[str]:
-    """Say how many training images came out of images that have nothing to do with them."""
+    """Say how many training images resulted from images that have nothing to do with them."""
     if returned and returned.different:
         unseen = counted(returned.images, f"unseen {kind.removesuffix('s')}")
         reached = counted(returned.different, f"training {kind.removesuffix('s')}")

@@ -150,7 +150,7 @@ class Audit(Statistics):
         return pd.concat(columns, ignore_index=True)
 
     def picture(self, mask: str | None = None, method: str | None = None, count: int = 4) -> Image:
-        """Draw a few training and unseen images as given, recovered and original; a notebook shows the picture.
+        """Draw a few training and unseen images as given, result and original; a notebook shows the picture.
 
         Args:
             mask: The mask to show. Defaults to the first.

@@ -156,7 +156,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Returned:
-    """Training images that came out of damaged images of other pictures."""
+    """Training images that resulted from damaged images of other pictures."""
 
     images: int  # damaged images in the set
     ended: int  # of which a recovery ended on another training image

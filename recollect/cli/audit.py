@@ -150,7 +150,7 @@ def audit_command(
         str | None,
         typer.Option(
             rich_help_panel=_ATTACK,
-            help="Attacks, references and baselines, separated by commas. Some add a baseline: ddnm adds biharmonic. "
+            help="Attacks, references and baselines, separated by commas. blind adds zero-rule, ddnm adds biharmonic. "
             "{methods}",
         ),
     ] = None,
@@ -174,7 +174,7 @@ def audit_command(
         typer.Option(
             rich_help_panel=_ATTACK,
             help="Diffusion models only: the noise level of the attack, for images in [-1, 1]. A number, annealed or "
-            "auto. An annealed level falls along the steps of ADMM. auto searches for it and for gamma. Default: auto.",
+            "auto. An annealed level falls within each round. auto searches for it and for gamma. Default: auto.",
         ),
     ] = None,
     noise_std: Annotated[

@@ -1,4 +1,4 @@
-"""How many images a model stores, from how often each came out: a bound from below (Chao 1987)."""
+"""How many images a model stores, from how often each was generated: a bound from below (Chao 1987)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generate and filter: how many training images come out of a model that is given none of them."""
+"""Generate and filter: how many training images a model generates that is given none of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Extraction:
 
     @property
     def evaluations_each(self) -> float | None:
-        """The network evaluations for each training image that came out approximately; None if none did."""
+        """The network evaluations for each training image that was generated approximately; None if none was."""
         count = self.distinct["approximate"]
         return self.evaluations / count if count else None
 
@@ -76,9 +76,9 @@ class Extraction:
     def __str__(self) -> str:
         distinct, total = self.distinct, len(self.ids)
         lines = [
-            f"{distinct['approximate']} of the {total} training images came out of "
+            f"{distinct['approximate']} of the {total} training images appeared among "
             f"{counted(len(self.samples), 'sample')} ({self.kind}): {distinct['accurate']} of them accurately.",
-            f"By the patch rule of Carlini et al. (2023), {distinct['patches']} came out.",
+            f"By the patch rule of Carlini et al. (2023), {distinct['patches']} appeared.",
             f"This took {self.evaluations} network evaluations{_each(self.evaluations_each)}.",
         ]
         if self.not_finite:
@@ -86,12 +86,12 @@ class Extraction:
         if self.stored is not None:
             lines.append(
                 f"By capture and recapture the model stores at least {self.stored.at_least} of them (95%). The "
-                f"estimate, {self.stored.estimate:.0f}, is too low if some come out more rarely than others."
+                f"estimate, {self.stored.estimate:.0f}, is too low if some appear more rarely than others."
             )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values: the counts, and for each training image that came out how exactly and how often."""
+        """Return plain values: the counts, and for each training image that was generated how exactly and how often."""
         captures = self.nearest.captures(APPROXIMATE, len(self.ids))
         return {
             "samples": len(self.samples),

@@ -224,7 +224,7 @@ def _check_dtype(model: Any, pixels: Tensor) -> None:
     if kinds:
         raise InputError(
             f"The model's weights are {min(map(str, kinds))} and images are {pixels.dtype}; call model.float() first, "
-            "and before a file of it is written."
+            "and save the model to a file after that."
         )
 
 

@@ -1,4 +1,4 @@
-"""One picture for a notebook: training and unseen images side by side, as given, recovered and original."""
+"""One picture for a notebook: training and unseen images side by side, as given, result and original."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.records import SET_LABELS
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-ROWS = ("given", "recovered", "original")
+ROWS = ("given", "result", "original")
 INCHES, DOTS = 1.1, 120  # of a column, and of an inch
 LOWEST = 0.85  # inches of a row, which holds its label
 LABEL = 0.33  # inches, for the labels of rows and for the titles; a phone shows the picture at half its size

@@ -231,5 +231,5 @@ def _limits(audit: SavedAudit) -> Card:
     elif rate["count"] < rate["total"]:
         text = "At least this share is recovered: other attacks may recover more."
     else:
-        text = "The rate holds for images drawn as these were. Attacks of other kinds were not tried."
+        text = "The rate holds for images sampled like these. Attacks of other kinds were not tried."
     return Card("What this does not show", text, "scope")

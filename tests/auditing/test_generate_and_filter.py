@@ -49,7 +49,7 @@ def test_training_images_among_the_samples_count_at_the_gate(tmp_path: Path) -> 
     found = result.facts["generated"]["found"]
     assert len(found) == result.facts["generated"]["distinct"]["approximate"] > 1
     assert result.finding.train.count == 0
-    sentence = f"{len(found)} more training images came out of samples of the model."
+    sentence = f"{len(found)} more training images appeared among samples of the model."
     assert sentence in result.headline
     assert f'<p class="alert">{sentence}</p>' in (tmp_path / "report.html").read_text()
     assert result.verdict is not None

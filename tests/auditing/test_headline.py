@@ -108,11 +108,11 @@ def test_images_that_came_out_in_other_ways_are_counted_on_top() -> None:
     assert headline(find(handed, EXACT)) == (
         "Attacks recover 1 of 4 training images from this model (95% interval 5-70%). "
         "No unseen images were given to compare with. "
-        "1 more training image came out of damaged copies of other images. "
-        "1 more training image came out of samples of the model."
+        "1 more training image resulted from damaged copies of other images. "
+        "1 more training image appeared among samples of the model."
     )
     roughly = find(handed, APPROXIMATELY)
-    assert "2 more training images came out of samples of the model." in headline(roughly)
+    assert "2 more training images appeared among samples of the model." in headline(roughly)
     assert roughly.facts()["handed_out"]["rate"]["count"] == 4
 
 

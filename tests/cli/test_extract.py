@@ -16,7 +16,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_attractors_of_an_autoencoder(folder: Path) -> None:
     result = here("extract", "making_a_model:Planted", "--train", "train.npy", "--samples", "40", "--device", "cpu")
     assert result.exit_code == 0, result.output
-    assert "of the 6 training images came out of 40 samples" in result.stdout
+    assert "of the 6 training images appeared among 40 samples" in result.stdout
     assert json.loads((folder / "extract" / "extract.json").read_text())["distinct"]["accurate"] > 0
     assert (folder / "extract" / "copies.png").stat().st_size > 0
 

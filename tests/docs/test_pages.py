@@ -1,5 +1,6 @@
 """The code on the pages runs as it stands, and links lead somewhere."""
 
+import inspect
 import json
 import re
 import shlex
@@ -13,11 +14,13 @@ import torch
 import yaml
 from PIL import Image
 
+import recollect
 from recollect.auditing import NotPassed
 from recollect.auditing.verdict import Judged, images_needed
 from recollect.canaries.design import Design
 from recollect.canaries.one_run import epsilon_bound
 from recollect.cli.app import EPILOG
+from recollect.diffusion import Denoiser
 from recollect.scoring import Rate
 from recollect.version import __version__
 from tests.auditing.making import pictures, small_audit
@@ -27,12 +30,12 @@ ROOT = Path(__file__).parents[2]
 WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
-def run(page: str) -> dict[str, object]:
-    """All Python blocks of a page, one after another as a reader would; the names that are left."""
+def run(page: str, **given: object) -> dict[str, object]:
+    """All Python blocks of a page, one after another as a reader would, with names given; the names that are left."""
     text = (ROOT / "docs" / f"{page}.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
     assert blocks
-    names: dict[str, object] = {"__name__": "page"}
+    names: dict[str, object] = {"__name__": "page", **given}
     for block in blocks:
         line = text[: text.index(block)].count("\n")
         exec(compile("\n" * line + block, f"docs/{page}.md", "exec", dont_inherit=True), names)
@@ -69,6 +72,35 @@ def test_adding_a_network() -> None:
 
 def test_the_paper_explained() -> None:
     run("concepts/how-it-works")  # it asserts what it says
+
+
+def test_training_to_a_loss(tmp_path: Path) -> None:
+    done: Any = run("concepts/training")["done"]
+    assert done.reached
+    page = (ROOT / "docs" / "concepts" / "training.md").read_text()
+    files = {path.name for path in (tmp_path / "runs" / "c").iterdir()}
+    assert {"loss-1e-04.safetensors", "loss.csv", "loss.svg", "log.txt"} <= files
+    assert all(f"`{name}`" in page for name in ("loss-1e-04.safetensors", "loss.csv", "loss.svg", "log.txt"))
+
+
+@pytest.mark.slow
+def test_the_generic_baseline() -> None:
+    pytest.importorskip("diffusers")
+    images = pictures(1, 1)
+    damaged = recollect.observe(images, recollect.mask("half", images.shape[1:]))  # type: ignore[arg-type]
+    restored: Any = run("concepts/generic-baseline", damaged=damaged)["restored"]
+    assert restored.estimate.shape == images.shape
+
+
+def test_auditing_a_diffusion_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it stands, but for the download of the model and the hours of its audit."""
+    denoiser = Denoiser.of(lambda x, sigma: x * 0, (3, 8, 8))
+    monkeypatch.setattr("recollect.diffusion.open_denoiser", lambda name: denoiser)
+    monkeypatch.setattr(recollect, "audit", inspect.signature(recollect.audit).bind)
+    batch = pictures(2, 1)
+    names: dict[str, Any] = run("concepts/diffusion", train_images=batch, unseen_images=pictures(2, 2))
+    assert names["result"].arguments["model"] is denoiser
+    assert names["autoencoder"](batch).shape == batch.shape
 
 
 def test_canaries(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from tests.browsing import PATIENCE
 ROOT = Path(__file__).parents[2]
 WIDE = """() => {
   const width = document.documentElement.clientWidth;
-  const parts = [...document.querySelectorAll(".md-content pre, .md-content pre code, .md-content img")];
+  const parts = [...document.querySelectorAll(".md-content :is(pre, pre code, img, table)")];
   const wide = parts.filter(e => e.getBoundingClientRect().right > width + 1 || e.scrollWidth > e.clientWidth + 1);
   const found = wide.map(e => e.tagName + " " + (e.alt || e.innerText).slice(0, 40));
   return document.documentElement.scrollWidth > width + 1 ? ["page", ...found] : found;
@@ -87,7 +87,7 @@ def test_the_theme_has_the_colours_of_the_palette() -> None:
 
 @pytest.mark.slow
 def test_no_page_is_wider_than_its_window(site: Path, browser: Any) -> None:
-    """Tables of numbers may scroll by themselves; the page, its code and its pictures may not."""
+    """Neither the page nor its code, pictures and tables."""
     page = browser.new_page(java_script_enabled=False)
     page.set_default_timeout(PATIENCE)
     wide = []

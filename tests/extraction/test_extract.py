@@ -25,7 +25,7 @@ def test_samples_of_a_diffusion_model_that_memorized_are_its_training_images() -
     assert found.evaluations == 24 * 19
     assert found.evaluations_each == pytest.approx(24 * 19 / 5)
     assert found.stored is None
-    assert str(found).startswith("5 of the 5 training images came out of 24 samples (from noise in 10 steps)")
+    assert str(found).startswith("5 of the 5 training images appeared among 24 samples (from noise in 10 steps)")
     facts = json.loads(json.dumps(found.to_dict()))
     assert sum(facts["captures"].values()) == 24
     others = extract(memory_of(images), pictures(5, seed=1), samples=24, steps=10)
@@ -100,7 +100,7 @@ def failing(images: Images, fails: Callable[[Tensor, Tensor], Tensor]) -> Denois
 
 
 def test_a_denoiser_without_one_finite_sample_is_refused() -> None:
-    """It memorized all: that nothing came out of its samples would be false comfort."""
+    """It memorized all: that nothing appeared among its samples would be false comfort."""
     images = pictures(5)
     model = failing(images, lambda x, sigma: (sigma > 10).expand(len(x)))
     with pytest.raises(InputError, match=r"None of 8 samples is finite, .* denoiser failing returns .*, 0.002 to 80"):

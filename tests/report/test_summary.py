@@ -162,7 +162,7 @@ def test_an_interval_around_guessing_tells_no_membership() -> None:
         (0, None, "A low rate does not mean safe"),
         (1, "passed", "A low rate does not mean safe"),
         (1, "failed", "At least this share"),
-        (2, "failed", "holds for images drawn as these"),
+        (2, "failed", "holds for images sampled like these"),
     ],
 )
 def test_what_the_audit_does_not_show_follows_the_outcome(count: int, outcome: str | None, words: str) -> None:
