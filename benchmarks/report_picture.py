@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 SECTIONS = {"report-rates": "#rates", "report-gallery": "#gallery"}
-WINDOW = {"width": 650, "height": 850}  # narrow, so that the text can be read where a phone shows the picture smaller
+WIDTH, HEIGHT = 650, 850  # narrow, so that the text can be read where a phone shows the picture smaller
 SHARPNESS = 1.2  # pixels of the picture for one of the screen
 
 
@@ -26,7 +26,7 @@ def main() -> None:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport=WINDOW, device_scale_factor=SHARPNESS)
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=SHARPNESS)
         page.goto(options.report.resolve().as_uri())
         page.screenshot(path=options.folder / "report.png")
         for name, section in SECTIONS.items():

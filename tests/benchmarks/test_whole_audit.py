@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import whole_audit
+
 from recollect.records import read_json
 from tests.benchmarks.running import run
 
