@@ -83,7 +83,7 @@ class MemorizationMonitor:
         threshold: As for `recollect.audit`.
         begins_at: Memorization has begun when this share of the training images is recovered beyond unseen images.
         chunk: As for `recollect.audit`.
-        tell: Called with one sentence when memorization begins.
+        tell: Called with one sentence when memorization begins; None tells nothing.
 
     Examples:
         >>> import recollect
@@ -98,14 +98,14 @@ class MemorizationMonitor:
     def __init__(
         self, train: Any, control: Any = None, *, every: int = 10, images: int = 32, masks: Any = "block,scatter",
         gamma: float | None = None, threshold: float | str = APPROXIMATELY.name, begins_at: float = 0.1,
-        chunk: int | None = None, tell: Log = tell_on_stderr,
+        chunk: int | None = None, tell: Log | None = tell_on_stderr,
     ) -> None:  # fmt: skip
         _check_numbers(every, images, begins_at, chunk)
         self.every, self.begins_at, self.threshold = every, begins_at, read_threshold(threshold)
         self.history: list[SampleAudit] = []
         self._method = None if gamma is None else KnownMask(gamma)
         self._samples = _damaged_samples(train, control, images, masks)
-        self._chunk, self._tell, self._checked, self._broken = chunk, tell, False, False
+        self._chunk, self._tell, self._checked, self._broken = chunk, tell or _tell_nothing, False, False
 
     @property
     def onset(self) -> int | None:
@@ -168,6 +168,10 @@ class MemorizationMonitor:
         if broken and not self._broken:
             self._broken = True
             self._tell(f"After {counted(epoch, 'epoch')} the model's outputs are not finite, so nothing is recovered.")
+
+
+def _tell_nothing(_sentence: str) -> None:
+    """Leave a sentence out."""
 
 
 @contextmanager
