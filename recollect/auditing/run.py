@@ -44,7 +44,7 @@ def audit(
         progress: True shows a bar in a terminal or a notebook, and lines elsewhere. A function is called with the task,
             the parts done and their total.
         measurer: Measures the cells in place of this process: a `ShardedMeasurer` over machines.
-        tell: Called with a sentence when results of another audit are moved to another folder.
+        tell: Called with a sentence on settings that are ignored, and on results that are moved to another folder.
         settings: The other fields of `recollect.auditing.AuditRequest`, such as `masks`, `methods`, `out` and
             `fail_above`.
 
@@ -84,7 +84,7 @@ def run_audit(
         request: What to audit and how.
         progress: Called with the task, the parts done and their total.
         measurer: Measures the cells in place of this process.
-        tell: Called with a sentence when results of another audit are moved to another folder.
+        tell: Called with a sentence on settings that are ignored, and on results that are moved to another folder.
         announce: Called before the work begins with a sentence on the longest time it takes.
 
     Returns:
@@ -102,9 +102,9 @@ def run_audit(
     store = Store(request.out, with_pictures=request.pictures)
     with store.locked():
         work = Workload.of(request, opened)
+        for sentence in ignored_settings(request, opened.methods):
+            tell(sentence)
         if announce:
-            for sentence in ignored_settings(request, opened.methods):
-                announce(sentence)
             announce(workload_sentence(opened, work, request.chunk))
         whole = WholeProgress(progress or no_progress, work, budget)
         with shared_runtimes():
