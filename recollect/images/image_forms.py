@@ -186,7 +186,9 @@ def _of_sequence(data: Any, positions: Sequence[int]) -> Held:
     items = [_picked(_item(data, position), position) for position in positions]
     held = _of_items(items, positions)
     if not isinstance(items[0], (str, Path)):
-        _check_repeatable(data, positions[0], items[0])
+        again = _item(data, positions[0])
+        _tell_of_pair(again, positions[0])
+        _check_repeatable(data, positions[0], items[0], _picked(again, positions[0]))
     return held
 
 
@@ -203,9 +205,19 @@ def _of_items(items: Sequence[Any], positions: Sequence[int]) -> Held:
     return Held(_stacked(singles), positions)
 
 
-def _check_repeatable(data: Any, position: int, item: Any) -> None:
+def _tell_of_pair(item: Any, position: int) -> None:
+    """Warn if an item holds two images, as for a denoiser: either may be what the model was trained to return."""
+    if isinstance(item, (tuple, list)) and len(item) > 1 and _are_single(item[:2]):
+        warnings.warn(
+            f"Item {position} holds two images of one size, and the first of each item is taken; if the model learns "
+            "to return the second one, give a dataset of those.",
+            stacklevel=2,
+        )
+
+
+def _check_repeatable(data: Any, position: int, first_item: Any, second_item: Any) -> None:
     """Warn if an item is another one when it is read again."""
-    single, again = (_single(one, position) for one in (item, _picked(_item(data, position), position)))
+    single, again = (_single(one, position) for one in (first_item, second_item))
     if isinstance(single, Tensor) and isinstance(again, Tensor):
         same = torch.equal(single, again)
     else:

@@ -243,6 +243,14 @@ def test_a_dataset_with_random_transforms_is_told(recwarn: pytest.WarningsRecord
         Images.of(Flipping(list(torch.rand(5, 1, 8, 8))))
 
 
+def test_the_first_of_two_images_is_taken_and_that_is_told(recwarn: pytest.WarningsRecorder) -> None:
+    noisy, clean = torch.rand(5, 1, 8, 8), torch.rand(5, 1, 8, 8)
+    Images.of(TensorDataset(noisy, torch.rand(5, 1)))
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="Item 0 holds two images of one size, and the first of each item is taken"):
+        assert torch.equal(Images.of(TensorDataset(noisy, clean)).pixels, noisy)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
