@@ -131,6 +131,8 @@ def test_what_is_a_number() -> None:
 def test_one_line_is_taken_of_another_library_and_no_control_character_reaches_the_terminal() -> None:
     assert first_line(ValueError("a\x1b[31mb\nsecond")) == r"a\x1b[31mb"
     assert first_line(ValueError("It does not fit:\n\tsize mismatch\nthird")) == "It does not fit: size mismatch"
+    of_onnx = "Got invalid dimensions for input: x for the following indices\n index: 2 Got: 8 Expected: 16\n Fix"
+    assert first_line(ValueError(of_onnx)).endswith("for the following indices index: 2 Got: 8 Expected: 16")
     wrapped = (
         "The following operation failed in the TorchScript interpreter.\nTraceback\n  code\nRuntimeError: shapes\n"
     )
