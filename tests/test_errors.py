@@ -61,6 +61,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "polishing in words": (lambda: Refined(polish_steps="many"), "got 'many'"),  # type: ignore[arg-type]
     "a batch in words": (lambda: open_model(F, batch="all"), "1 or more; got 'all'"),  # type: ignore[arg-type]
     # shapes and sizes
+    "images for a shape": (
+        lambda: recollect.mask("block", X),  # type: ignore[arg-type]
+        r"such as images\.shape; got a Tensor of shape \(\d+, 3, \d+, \d+\)\.",
+    ),
+    "widths of one number": (lambda: UNet(widths=8), r"several widths, such as .*; got 8"),  # type: ignore[arg-type]
+    "a number for a folder": (lambda: audit(out=3), "out is a folder for results, got 3"),
+    "a set that there is not": (
+        lambda: audit().rate("test", "block", "iterate", 1),
+        "no cell test, block, iterate; it has the sets train, the masks block and the methods iterate",
+    ),
     "a size for a shape": (lambda: recollect.mask("block", 8), "C x H x W, such as images.shape; got 8"),  # type: ignore[arg-type]
     "a shape in words": (lambda: recollect.mask("block", "3x8x8"), "got '3x8x8'"),  # type: ignore[arg-type]
     "a negative side": (lambda: recollect.mask("block", (3, -8, 8)), r"got \(3, -8, 8\)"),

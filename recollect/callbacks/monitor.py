@@ -12,7 +12,7 @@ import torch
 from recollect.auditing.damaged_sets import DamagedSet, damage, leave_out, load_sets
 from recollect.auditing.inputs import find_copies
 from recollect.auditing.measure import recover
-from recollect.auditing.progress import tell_on_stderr
+from recollect.auditing.progress import tell_nothing, tell_on_stderr
 from recollect.auditing.request import read_masks
 from recollect.auditing.thresholds import APPROXIMATELY, read_threshold
 from recollect.auditing.tuning import Setting, papers_setting_for
@@ -105,7 +105,7 @@ class MemorizationMonitor:
         self.history: list[SampleAudit] = []
         self._method = None if gamma is None else KnownMask(gamma)
         self._samples = _damaged_samples(train, control, images, masks)
-        self._chunk, self._tell, self._checked, self._broken = chunk, tell or _tell_nothing, False, False
+        self._chunk, self._tell, self._checked, self._broken = chunk, tell or tell_nothing, False, False
 
     @property
     def onset(self) -> int | None:
@@ -168,10 +168,6 @@ class MemorizationMonitor:
         if broken and not self._broken:
             self._broken = True
             self._tell(f"After {counted(epoch, 'epoch')} the model's outputs are not finite, so nothing is recovered.")
-
-
-def _tell_nothing(_sentence: str) -> None:
-    """Leave a sentence out."""
 
 
 @contextmanager
