@@ -52,12 +52,12 @@ def exit_called(what: str, error: SystemExit) -> BaseException:
 def first_line(error: BaseException) -> str:
     """Take the first line of another library's message, control characters that a file put there written as escapes.
 
-    A line that ends in a colon says nothing without the next one.
+    A line that ends in a colon, or as onnxruntime announces dimensions, says nothing without the next one.
     """
     first, *others = _lines(error)
     if first == _IN_TORCHSCRIPT:
         return last_line(error)
-    if first.endswith(":") and others:
+    if first.endswith((":", "for the following indices")) and others:
         first = f"{first} {others[0].strip()}"
     return visible(first)[:LONGEST_REASON]
 

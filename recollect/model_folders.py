@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -90,18 +91,33 @@ def check_size(folder: Path, build: Callable[[], nn.Module]) -> None:
 
 @contextmanager
 def quiet(*libraries: str) -> Iterator[None]:
-    """Open a model without what a library warns of: settings of its own files, or packages that it would like."""
+    """Open a model without what a library warns of, such as packages that it would like, and without its bars."""
     loggers = [logging.getLogger(name) for name in libraries]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _without_bars(libraries):
             warnings.simplefilter("ignore")
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+@contextmanager
+def _without_bars(libraries: Sequence[str]) -> Iterator[None]:
+    """Let libraries show no progress bar; an audit has one of its own."""
+    names = [f"{name}.utils.logging" for name in libraries]
+    imported: list[Any] = [sys.modules[name] for name in names if name in sys.modules]
+    with_bars = [library for library in imported if library.is_progress_bar_enabled()]
+    for library in with_bars:
+        library.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for library in with_bars:
+            library.enable_progress_bar()
 
 
 def load_safetensors(folder: Path, what: str, from_pretrained: Callable[..., Any], **options: Any) -> Any:

@@ -61,6 +61,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "polishing in words": (lambda: Refined(polish_steps="many"), "got 'many'"),  # type: ignore[arg-type]
     "a batch in words": (lambda: open_model(F, batch="all"), "1 or more; got 'all'"),  # type: ignore[arg-type]
     # shapes and sizes
+    "images for a shape": (
+        lambda: recollect.mask("block", X),  # type: ignore[arg-type]
+        r"such as images\.shape; got a Tensor of shape \(\d+, 3, \d+, \d+\)\.",
+    ),
+    "widths of one number": (lambda: UNet(widths=8), r"several widths, such as .*; got 8"),  # type: ignore[arg-type]
+    "a number for a folder": (lambda: audit(out=3), "out is a folder for results, got 3"),
+    "a set that there is not": (
+        lambda: audit().rate("test", "block", "iterate", 1),
+        "no cell test, block, iterate; it has the sets train, the masks block and the methods iterate",
+    ),
     "a size for a shape": (lambda: recollect.mask("block", 8), "C x H x W, such as images.shape; got 8"),  # type: ignore[arg-type]
     "a shape in words": (lambda: recollect.mask("block", "3x8x8"), "got '3x8x8'"),  # type: ignore[arg-type]
     "a negative side": (lambda: recollect.mask("block", (3, -8, 8)), r"got \(3, -8, 8\)"),
@@ -131,6 +141,8 @@ def test_what_is_a_number() -> None:
 def test_one_line_is_taken_of_another_library_and_no_control_character_reaches_the_terminal() -> None:
     assert first_line(ValueError("a\x1b[31mb\nsecond")) == r"a\x1b[31mb"
     assert first_line(ValueError("It does not fit:\n\tsize mismatch\nthird")) == "It does not fit: size mismatch"
+    of_onnx = "Got invalid dimensions for input: x for the following indices\n index: 2 Got: 8 Expected: 16\n Fix"
+    assert first_line(ValueError(of_onnx)).endswith("for the following indices index: 2 Got: 8 Expected: 16")
     wrapped = (
         "The following operation failed in the TorchScript interpreter.\nTraceback\n  code\nRuntimeError: shapes\n"
     )

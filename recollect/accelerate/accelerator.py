@@ -50,7 +50,7 @@ class Accelerator:
 
     def __call__(self, x: Tensor, f: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         """Call the network, or another function that is made of its layers."""
-        f = f or self._f
+        f = self._f if f is None else f  # a module may have a length of its own, and so be false
         if self._kernels is None or len(x) < self._kernels.backend.fewest_images:
             return f(x)
         with self._kernels:

@@ -12,7 +12,10 @@ import numpy as np
 from recollect.degradation import Degradation, Erasure, Filled, degradation, fill_erased
 from recollect.errors import InputError
 from recollect.images import Images, check_alike
+from recollect.scoring import ACCURATE, mse
 from recollect.sources import control_of, load
+
+FEW = 16  # images on which damage is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +87,21 @@ def _under_mask(
     except InputError as error:
         raise InputError(f"Mask {name!r} does not fit the {set_name} images: {error}") from None
     if not isinstance(truth, Erasure):
+        _check_changes_some(name, truth, images)
         yield DamagedSet(set_name, name, images, truth)
         return
     _check_erases_some(name, truth, set_name)
     for fill in fills:
         label = name if fill == "zero" else f"{name}+{fill}"
         yield DamagedSet(set_name, label, images, fill_erased(truth, images, fill, seed))
+
+
+def _check_changes_some(name: str, truth: Degradation, images: Images) -> None:
+    """Refuse damage such as blur:0, after which all of the first images would count as recovered as they are."""
+    first = images[:FEW]
+    damaged = truth.of_images(slice(len(first))).apply(first.pixels)
+    if bool((mse(damaged, first.pixels) < ACCURATE).all()):
+        raise InputError(f"Mask {name!r} changes nothing, so there is nothing to recover; take stronger damage.")
 
 
 def _check_erases_some(name: str, truth: Erasure, set_name: str) -> None:

@@ -26,6 +26,10 @@ def tell_on_stderr(sentence: str) -> None:
     sys.stderr.write(f"{visible(sentence)}\n")
 
 
+def tell_nothing(_sentence: str) -> None:
+    """Leave a sentence out."""
+
+
 @contextmanager
 def shown_progress(console: Console | None = None, *, quiet: bool = False) -> Iterator[AuditProgress]:
     """Give the `progress` that an audit calls: one bar in a terminal or a notebook, lines elsewhere."""

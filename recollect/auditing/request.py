@@ -90,6 +90,8 @@ class AuditRequest:
         check_given(vars(self))
         if not isinstance(self.pictures, bool):
             raise InputError(f"pictures is True or False, got {self.pictures!r}.")
+        if not isinstance(self.out, str | Path | None):
+            raise InputError(f"out is a folder for results, got {self.out!r}.")
         _ = self.named_masks  # refuses an empty list
         _check_prior(self.prior, self.named_methods)
 

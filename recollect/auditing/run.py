@@ -15,7 +15,7 @@ from recollect.auditing.generate_and_filter import generate_and_filter
 from recollect.auditing.inputs import Inputs, choose_settings, ignored_settings, open_inputs
 from recollect.auditing.judge import headline_threshold, judge, statistics_of
 from recollect.auditing.measure import Conditions, Measured, Measurer, Trial, measure_cells
-from recollect.auditing.progress import AuditProgress, no_progress, shown_progress, tell_on_stderr
+from recollect.auditing.progress import AuditProgress, no_progress, shown_progress, tell_nothing, tell_on_stderr
 from recollect.auditing.request import AuditRequest
 from recollect.auditing.result import Audit
 from recollect.auditing.stability import examine_stability
@@ -33,7 +33,7 @@ from recollect.registry import not_among
 
 def audit(
     model: Any, *, train: Any = None, control: Any = None, progress: AuditProgress | bool | None = None,
-    measurer: Measurer | None = None, tell: Log = tell_on_stderr, **settings: Any,
+    measurer: Measurer | None = None, tell: Log | None = tell_on_stderr, **settings: Any,
 ) -> Audit:  # fmt: skip
     """Measure how much of the training set can be recovered from a model.
 
@@ -44,7 +44,8 @@ def audit(
         progress: True shows a bar in a terminal or a notebook, and lines elsewhere. A function is called with the task,
             the parts done and their total.
         measurer: Measures the cells in place of this process: a `ShardedMeasurer` over machines.
-        tell: Called with a sentence when results of another audit are moved to another folder.
+        tell: Called with a sentence on settings that are ignored, and on results that are moved to another folder. None
+            tells nothing.
         settings: The other fields of `recollect.auditing.AuditRequest`, such as `masks`, `methods`, `out` and
             `fail_above`.
 
@@ -69,7 +70,7 @@ def audit(
         raise not_among("setting of an audit", unknown[0], known)
     request = AuditRequest(model, train, control, **settings)
     with shown_progress(quiet=progress is not True) as shown:
-        return run_audit(request, progress if callable(progress) else shown, measurer, tell)
+        return run_audit(request, progress if callable(progress) else shown, measurer, tell or tell_nothing)
 
 
 def run_audit(
@@ -84,7 +85,7 @@ def run_audit(
         request: What to audit and how.
         progress: Called with the task, the parts done and their total.
         measurer: Measures the cells in place of this process.
-        tell: Called with a sentence when results of another audit are moved to another folder.
+        tell: Called with a sentence on settings that are ignored, and on results that are moved to another folder.
         announce: Called before the work begins with a sentence on the longest time it takes.
 
     Returns:
@@ -102,9 +103,9 @@ def run_audit(
     store = Store(request.out, with_pictures=request.pictures)
     with store.locked():
         work = Workload.of(request, opened)
+        for sentence in ignored_settings(request, opened.methods):
+            tell(sentence)
         if announce:
-            for sentence in ignored_settings(request, opened.methods):
-                announce(sentence)
             announce(workload_sentence(opened, work, request.chunk))
         whole = WholeProgress(progress or no_progress, work, budget)
         with shared_runtimes():

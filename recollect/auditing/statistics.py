@@ -56,7 +56,10 @@ class Statistics:
         for record in self.records:
             if all(record.cell[name] == value for name, value in wanted.items()):
                 return record
-        raise InputError(f"This audit has no cell {wanted}; it has masks {self.masks} and methods {self.methods}.")
+        raise InputError(
+            f"This audit has no cell {set_name}, {mask}, {method}; it has the sets {', '.join(self.sets)}, the masks "
+            f"{', '.join(self.masks)} and the methods {', '.join(self.methods)}."
+        )
 
     def score(self, set_name: str, mask: str, method: str) -> Score:
         """Get the errors under a mask; under "any mask" each image's smallest."""

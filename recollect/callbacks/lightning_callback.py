@@ -49,6 +49,11 @@ class MemorizationCallback(Callback):
         self, train: Any, control: Any = None, *, stop: bool = False,
         autoencoder: Callable[[LightningModule], Any] | None = None, **settings: Any,
     ) -> None:  # fmt: skip
+        if autoencoder is not None and not callable(autoencoder):
+            raise InputError(
+                "autoencoder is a function of the LightningModule, such as lambda module: module.vae; "
+                f"got {autoencoder!r}."
+            )
         self.monitor = MemorizationMonitor(train, control, **{"tell": rank_zero_info, **settings})
         self.stop = stop
         self._autoencoder = autoencoder or (lambda module: module)

@@ -12,7 +12,7 @@ import torch
 from recollect.auditing.damaged_sets import DamagedSet, damage, leave_out, load_sets
 from recollect.auditing.inputs import find_copies
 from recollect.auditing.measure import recover
-from recollect.auditing.progress import tell_on_stderr
+from recollect.auditing.progress import tell_nothing, tell_on_stderr
 from recollect.auditing.request import read_masks
 from recollect.auditing.thresholds import APPROXIMATELY, read_threshold
 from recollect.auditing.tuning import Setting, papers_setting_for
@@ -83,7 +83,7 @@ class MemorizationMonitor:
         threshold: As for `recollect.audit`.
         begins_at: Memorization has begun when this share of the training images is recovered beyond unseen images.
         chunk: As for `recollect.audit`.
-        tell: Called with one sentence when memorization begins.
+        tell: Called with one sentence when memorization begins; None tells nothing.
 
     Examples:
         >>> import recollect
@@ -98,14 +98,14 @@ class MemorizationMonitor:
     def __init__(
         self, train: Any, control: Any = None, *, every: int = 10, images: int = 32, masks: Any = "block,scatter",
         gamma: float | None = None, threshold: float | str = APPROXIMATELY.name, begins_at: float = 0.1,
-        chunk: int | None = None, tell: Log = tell_on_stderr,
+        chunk: int | None = None, tell: Log | None = tell_on_stderr,
     ) -> None:  # fmt: skip
         _check_numbers(every, images, begins_at, chunk)
         self.every, self.begins_at, self.threshold = every, begins_at, read_threshold(threshold)
         self.history: list[SampleAudit] = []
         self._method = None if gamma is None else KnownMask(gamma)
         self._samples = _damaged_samples(train, control, images, masks)
-        self._chunk, self._tell, self._checked, self._broken = chunk, tell, False, False
+        self._chunk, self._tell, self._checked, self._broken = chunk, tell or tell_nothing, False, False
 
     @property
     def onset(self) -> int | None:

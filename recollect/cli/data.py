@@ -105,6 +105,8 @@ def split_set(
     for address in (train, control):
         if address is not None:
             check_source(address)
+    if out is not None and out.suffix != ".json":
+        raise InputError(f"{out} is not called .json, by which recollect audit knows the record of a split.")
 
     from rich.progress import MofNCompleteColumn
 

@@ -176,6 +176,8 @@ def _sides(shape: Shape) -> Sides:
     whole = isinstance(shape, Sequence) and all(is_whole(side, 1) for side in shape)
     if not whole or len(shape) not in (1, 2, 3):
         given = tuple(shape) if isinstance(shape, (list, tuple)) else repr(shape)
+        if isinstance(shape, torch.Tensor | np.ndarray):  # the images themselves, which are long to read
+            given = f"a {type(shape).__name__} of shape {tuple(shape.shape)}"
         raise InputError(f"Images have a shape C x H x W, such as images.shape; got {given}.")
     return tuple(shape[1:] or shape)
 

@@ -37,7 +37,10 @@ def looks_like_one_image(shape: tuple[int, ...]) -> bool:
 
 def one_image(shape: tuple[int, ...]) -> str:
     """Say how a single image is given."""
-    return f"Shape {shape} looks like one image; for one image use pixels[None], in a file np.save(FILE, pixels[None])."
+    sentence = (
+        f"Shape {shape} looks like one image; for one image use pixels[None], in a file np.save(FILE, pixels[None])."
+    )
+    return sentence if shape[0] in CHANNELS else f"{sentence} Signals have their channels first, N x C x L."
 
 
 def kind_of(shape: tuple[int, ...], *, eight_bit: bool) -> str:

@@ -63,6 +63,8 @@ def _not_taken(data: Any) -> InputError:
         hint = f"choose one of its parts: {', '.join(map(str, list(data)[:8]))}."
     elif isinstance(data, IterableDataset):
         hint = "a stream is read to its end through torch.utils.data.DataLoader(dataset, batch_size=None)."
+    elif "DataLoaderIter" in type(data).__name__:
+        hint = "give the DataLoader itself, without iter()."
     elif hasattr(data, "__iter__") and not isinstance(data, Mapping):
         hint = f"make a list of it, or give {TAKEN}."
     return InputError(f"Cannot make images of {type(data).__name__}: {hint}")
@@ -87,9 +89,10 @@ def _of_frame(frame: Any) -> Held:
     try:
         values = frame.to_numpy(dtype=np.float32)
     except (TypeError, ValueError):
+        others = [str(name) for name, kind in frame.dtypes.items() if getattr(kind, "kind", "O") not in "buif"]
         raise InputError(
-            "A data frame holds numbers alone; leave out or encode its other columns. Of one with paths of images "
-            "give their column."
+            f"A data frame holds numbers alone; leave out or encode its other columns ({', '.join(others[:12])}). Of "
+            "one with paths of images give their column."
         ) from None
     names = list(map(str, frame.index)) if frame.index.is_unique else ()
     return Held(tensor_of(arrange(values, "rows")), names, list(map(str, frame.columns)))
@@ -186,7 +189,9 @@ def _of_sequence(data: Any, positions: Sequence[int]) -> Held:
     items = [_picked(_item(data, position), position) for position in positions]
     held = _of_items(items, positions)
     if not isinstance(items[0], (str, Path)):
-        _check_repeatable(data, positions[0], items[0])
+        again = _item(data, positions[0])
+        _tell_of_pair(again, positions[0])
+        _check_repeatable(data, positions[0], items[0], _picked(again, positions[0]))
     return held
 
 
@@ -203,9 +208,19 @@ def _of_items(items: Sequence[Any], positions: Sequence[int]) -> Held:
     return Held(_stacked(singles), positions)
 
 
-def _check_repeatable(data: Any, position: int, item: Any) -> None:
+def _tell_of_pair(item: Any, position: int) -> None:
+    """Warn if an item holds two images, as for a denoiser: either may be what the model was trained to return."""
+    if isinstance(item, (tuple, list)) and len(item) > 1 and _are_single(item[:2]):
+        warnings.warn(
+            f"Item {position} holds two images of one size, and the first of each item is taken; if the model learns "
+            "to return the second one, give a dataset of those.",
+            stacklevel=2,
+        )
+
+
+def _check_repeatable(data: Any, position: int, first_item: Any, second_item: Any) -> None:
     """Warn if an item is another one when it is read again."""
-    single, again = (_single(one, position) for one in (item, _picked(_item(data, position), position)))
+    single, again = (_single(one, position) for one in (first_item, second_item))
     if isinstance(single, Tensor) and isinstance(again, Tensor):
         same = torch.equal(single, again)
     else:
@@ -254,12 +269,17 @@ def _stacked(singles: Sequence[np.ndarray | Tensor]) -> Tensor:
 
 def _picked(item: Any, position: int) -> Any:
     """Take the image out of an item: of (image, label) the first, of a dict the one that holds an image."""
-    if isinstance(item, (tuple, list)) and len(item) > 1 and np.isscalar(item[0]) and _is_image(item[1]):
+    if isinstance(item, (tuple, list)) and len(item) > 1 and _is_single_value(item[0]) and _is_image(item[1]):
         kind = type(item[0]).__name__
         raise InputError(f"Item {position} begins with {with_article(kind)}; give the image first, then its label.")
-    if isinstance(item, (tuple, list)) and len(item) > 0 and not np.isscalar(item[0]):
+    if isinstance(item, (tuple, list)) and len(item) > 0 and (isinstance(item[0], str) or not np.isscalar(item[0])):
         return _picked(item[0], position)
     return _of_dict(item, position) if isinstance(item, Mapping) else item
+
+
+def _is_single_value(part: Any) -> bool:
+    """Say whether a part is a label: a number or text, or an array or tensor of one number without dimensions."""
+    return np.isscalar(part) or (isinstance(part, (np.ndarray, Tensor)) and part.ndim == 0)
 
 
 def _of_dict(item: Mapping[Any, Any], position: int) -> Any:
@@ -288,7 +308,9 @@ def _single(item: Any, position: int) -> np.ndarray | Tensor:
             f"Item {position} is {with_article(type(item).__name__)}; expected a PIL image, an array or a tensor."
         )
     if item.ndim not in (1, 2, 3):
-        raise InputError(f"Image {position} has shape {tuple(item.shape)}; expected C x H x W.")
+        batch = " A batch of images has such a shape: join batches with torch.cat(batches), and leave labels out."
+        hint = batch if item.ndim == IMAGE_DIMENSIONS + 1 else ""
+        raise InputError(f"Image {position} has shape {tuple(item.shape)}; expected C x H x W.{hint}")
     return item
 
 

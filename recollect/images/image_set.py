@@ -165,6 +165,11 @@ class Images:
         """What these are: images, signals or rows."""
         return KINDS[len(self.shape)]
 
+    @property
+    def has_names(self) -> bool:
+        """Whether the columns of rows have names, and not only numbers."""
+        return bool(self.columns) and self.columns != tuple(map(str, range(len(self.columns))))
+
     @cached_property
     def hash(self) -> str:
         """SHA-256 of shape and float32 pixels: equal exactly when the pixels are, however they are stored."""
@@ -200,10 +205,17 @@ class Images:
 
 
 def check_alike(train: Images, control: Images) -> None:
-    """Refuse control images of another size or kind than the training images."""
+    """Refuse control images of another size or kind than the training images, and rows of other columns."""
     if train.shape != control.shape:
         sizes = " and ".join(f"{images.kind} of {'x'.join(map(str, images.shape))}" for images in (train, control))
         raise InputError(f"Training and control images differ in size ({sizes}); control images must be alike.")
+    if train.has_names and control.has_names and train.columns != control.columns:
+        pairs = zip(train.columns, control.columns, strict=True)
+        number, (first, other) = next((n, pair) for n, pair in enumerate(pairs) if pair[0] != pair[1])
+        raise InputError(
+            f"Training and control rows have different columns: number {number} is {first!r} and {other!r}. Give both "
+            "the same columns in the same order; of a table ?columns=A+B takes them so."
+        )
 
 
 def as_float32(stored: Tensor) -> Tensor:
@@ -306,6 +318,8 @@ def _check_floating_point(pixels: Tensor) -> None:
         hint = f". {_STATE_RANGE}"
     elif _holds_bytes(pixels):
         hint = "; this looks like 0-255 data: divide by 255 (a file takes ?range=0,255)."
+    elif pixels.dtype in (torch.uint16, torch.int16, torch.int32, torch.int64):
+        hint = "; divide by the largest value that a pixel can have, such as 65535 (a file takes ?range=0,65535)."
     raise InputError(f"{_VALUES[pixels.ndim]} must be floating point in [0, 1], got {pixels.dtype}{hint}")
 
 

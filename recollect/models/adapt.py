@@ -80,7 +80,7 @@ class Adapted(nn.Module):
         if self.how.flat:
             out = _unflattened(out, shape)
         else:
-            _check_form(out.shape, shape)
+            _check_form(out.shape, shape, images.shape)
         if last and out.ndim >= FEWEST_WITH_CHANNELS:  # the probe names another number of dimensions
             out = out.movedim(-1, 1).contiguous()
         return self._as_given(self.how.back.to_pixels(out), images)
@@ -105,12 +105,13 @@ class Adapted(nn.Module):
         return str(self.how)
 
 
-def _check_form(returned: torch.Size, given: torch.Size) -> None:
+def _check_form(returned: torch.Size, given: torch.Size, images: torch.Size) -> None:
     """Refuse as many values in another form; the probe names other wrong shapes."""
     if returned[:1] == given[:1] and returned != given and returned.numel() == given.numel():
-        raise InputError(
-            f"The model returned {size(returned)} for images of {size(given)}; {other_form(returned, given)}."
-        )
+        advice = other_form(returned, given)
+        if returned == images:  # it took them channels last, and returned them as they were before
+            advice = f"its channels come first, so leave {option('layout', LAYOUTS[1])} out"
+        raise InputError(f"The model returned {size(returned)} for images of {size(given)}; {advice}.")
 
 
 def _with_channels(images: Tensor, channels: int | None) -> Tensor:

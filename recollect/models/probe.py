@@ -96,7 +96,8 @@ def _run(model: Any, pixels: Tensor) -> Tensor:
 
 def _not_of_images_alone(error: Exception) -> str:
     """Say what a model needs whose call is another than that of an autoencoder; nothing of other errors."""
-    if isinstance(error, TypeError) and "positional argument" in str(error):
+    lacks_argument = isinstance(error, TypeError) and "positional argument" in str(error)
+    if lacks_argument or "is missing value for argument" in str(error):  # the latter of TorchScript
         return "an autoencoder is called with images alone: give a function of images that calls it."
     if isinstance(error, NotImplementedError) and '"forward"' in str(error):
         return "it has no forward: give a function of images that calls the part that reconstructs."

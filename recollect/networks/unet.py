@@ -49,6 +49,8 @@ class UNet(Network):
         seed: int = 42,
     ) -> None:
         super().__init__()
+        if not isinstance(widths, Sequence):
+            raise InputError(f"A U-Net has several widths, such as (64, 128, 256, 512); got {widths!r}.")
         if not widths or not all(is_whole(width, 1) for width in (channels, *widths)):
             raise InputError(f"A U-Net has channels and widths of 1 or more, got {channels!r} and {tuple(widths)}.")
         self.settings: dict[str, Any] = {

@@ -28,6 +28,12 @@ class ValueRange:
 
     def to_unit(self, values: np.ndarray, name: str) -> np.ndarray:
         """Scale values to [0, 1]; refuse those beyond the range, unless they are clipped."""
+        if self.low.ndim and self.low.shape != (values.shape[1], *[1] * (values.ndim - 2)):
+            stated, held = ("x".join(map(str, shape)) for shape in (self.low.shape, values.shape[1:]))
+            raise InputError(
+                f"{name}: the file that states the range has a range for each of {stated} columns or channels, and "
+                f"these values are {held}; state it with a file of the same columns, or with range=LOW,HIGH."
+            )
         width = np.where(self.high > self.low, self.high - self.low, 1.0)  # a constant column is 0
         scaled = ((values - self.low) / width).astype(np.float32)
         if self.clip:

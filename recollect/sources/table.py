@@ -26,6 +26,8 @@ SUFFIXES = (".csv", ".tsv")
 SEPARATORS = (",", ";", "\t")
 LONGEST_NAME = 200  # characters of a column's name, on average
 LONGEST_SHOWN = 40  # characters of a name or a cell in an error
+FEWEST_NUMBERED = 3  # columns: a first line of 0,1,2 is hardly a row of values, one of 0,1 may be
+INDEX = "Unnamed: 0"  # pandas' name of a first column without one, where it writes its index
 _TWO_NUMBERS = re.compile(r"\s*[-+]?\d+[,;\t ][-+\d]")
 
 
@@ -35,7 +37,8 @@ def list_images(path: Path, address: Address) -> Catalogue:
     if kind not in ("rows", "signals"):
         raise InputError(f"as={kind} is unknown; a table holds rows or signals.")
     table = _chosen(_load(path), path, address)
-    unit = read_range(address, lambda other: _values(_chosen(_load(other), other, address), other, kind))
+    _check_no_index(table, path)
+    unit = read_range(address, lambda other: _values(_same_columns(_load(other), table, other), other, kind))
     values = _values(table, path, kind)
     IMAGES.check(len(values), f"{path} holds {len(values):,} rows.")
     return Catalogue(
@@ -61,7 +64,7 @@ def _load(path: Path) -> pd.DataFrame:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows that are longer than the first
             table = pd.read_csv(
-                path, sep=separator, header=None if all(map(_is_number, cells)) else 0, index_col=False,
+                path, sep=separator, header=0 if _are_names(cells) else None, index_col=False,
                 encoding="utf-8-sig", compression=None, low_memory=False,
             )  # fmt: skip
     except pd.errors.ParserWarning:
@@ -73,6 +76,12 @@ def _load(path: Path) -> pd.DataFrame:
     if table.empty:
         raise InputError(f"{path} holds no rows below its first line.")
     return table.rename(columns=str)
+
+
+def _are_names(cells: list[str]) -> bool:
+    """Say whether the first line names the columns: by a text, or by their numbers, as pandas names unnamed columns."""
+    numbers = len(cells) >= FEWEST_NUMBERED and cells == [str(number) for number in range(len(cells))]
+    return numbers or not all(map(_is_number, cells))
 
 
 def _is_number(cell: str) -> bool:
@@ -97,6 +106,19 @@ def _chosen(table: pd.DataFrame, path: Path, address: Address) -> pd.DataFrame:
     if not chosen.shape[1]:
         raise InputError(f"{path}: no column is left; choose some with columns=A+B, or drop fewer.")
     return chosen
+
+
+def _check_no_index(table: pd.DataFrame, path: Path) -> None:
+    if INDEX in table.columns:
+        raise _refused(path, INDEX, "has no name in the first line, as the index of a data frame has none;")
+
+
+def _same_columns(other: pd.DataFrame, table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Take from the table that states a range the columns of the table that is read, in their order."""
+    missing = [name for name in table.columns if name not in other.columns]
+    if missing:
+        raise InputError(f"{path} states the range of each column, but has no column {_short(missing[0])!r}.")
+    return other[list(table.columns)]
 
 
 def _names(text: str | None) -> list[str]:

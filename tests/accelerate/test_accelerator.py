@@ -31,6 +31,13 @@ class Reshaping(nn.Module):
         return maps
 
 
+class WithLength(nn.Conv2d):
+    """Has a length that cannot be asked for, as what torch.compile makes of a layer has."""
+
+    def __len__(self) -> int:
+        raise TypeError("Conv2d does not support len()")
+
+
 class Drawing(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -42,6 +49,14 @@ class Drawing(nn.Module):
 
 def accelerate(f: nn.Module, backend: ByHand) -> Accelerator:
     return Accelerator(f, list(f.modules()), CPU, images=5, known=True, backend=backend)
+
+
+@torch.no_grad()
+def test_a_network_that_cannot_say_its_length_is_called() -> None:
+    f, x = WithLength(3, 3, 3, padding=1), torch.rand(5, 3, 4, 4)
+    accelerator = Accelerator(f, [], CPU, images=5, known=False)
+    assert torch.equal(accelerator(x, f), f(x))
+    assert torch.equal(accelerator(x), f(x))
 
 
 @pytest.mark.parametrize(

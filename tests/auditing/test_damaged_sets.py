@@ -75,6 +75,12 @@ def test_images_left_out_take_their_own_masks_with_them() -> None:
     assert left[0].images is left[1].images
 
 
+@pytest.mark.parametrize("name", ["blur:0", "coarse:1"])
+def test_damage_that_changes_nothing_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"Mask '{name}' changes nothing, so there is nothing to recover"):
+        damage({"train": images(3, 1)}, {name: name}, ["zero"], 42)
+
+
 def test_fills_are_named_with_the_mask_and_have_nothing_to_do_with_a_blur() -> None:
     damaged = damage({"train": images(3, 1)}, {"half": "half", "blur:1": "blur:1"}, ["zero", "noise"], 42)
     assert [one.mask for one in damaged] == ["half", "half+noise", "blur:1"]

@@ -119,6 +119,13 @@ def test_a_model_that_is_nan_from_the_start_is_refused() -> None:
 # --- what is refused, before any work
 
 
+def test_a_setting_that_no_method_takes_is_told() -> None:
+    told: list[str] = []
+    audit(lambda x: x * 0, train=images(8, 1), masks="half", methods="iterate", gamma=0.5, tell=told.append)
+    assert told == ["The gamma is ignored: none of the methods (iterate) takes it."]
+    audit(lambda x: x * 0, train=images(8, 1), masks="half", methods="iterate", gamma=0.5, tell=None)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

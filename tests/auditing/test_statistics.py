@@ -91,7 +91,7 @@ def test_without_control_there_is_no_excess_and_no_membership() -> None:
 
 
 def test_a_cell_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"no cell .*'frame'.*it has masks \['half', 'dust'\]"):
+    with pytest.raises(InputError, match=r"no cell train, frame, blind; it has the sets train, the masks half, dust"):
         Statistics(TRAIN, "blind").record("train", "frame", "blind")
 
 

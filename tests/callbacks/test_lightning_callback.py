@@ -105,6 +105,11 @@ def test_a_model_that_cannot_be_audited_is_refused_before_the_first_step(
         fit(watch, photos[0], 1)
 
 
+def test_an_autoencoder_that_is_no_function_is_refused(callback: Any) -> None:
+    with pytest.raises(InputError, match=r"lambda module: module\.vae; got 'vae'"):
+        callback(autoencoder="vae")
+
+
 def test_without_lightning_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in PACKAGES:
         monkeypatch.setitem(sys.modules, name, None)

@@ -74,6 +74,13 @@ def test_what_is_memorized_is_told_once_with_its_numbers() -> None:
     ]
 
 
+def test_nothing_is_told_if_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = MemorizationMonitor(STORED, UNSEEN, tell=None)
+    watch(Memorizer(STORED.pixels), 10)
+    assert watch.onset == 10
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_model_that_restores_unseen_images_as_well_has_not_begun_to_memorize() -> None:
     both = Memorizer(torch.cat([STORED.pixels, UNSEEN.pixels]))
     found = MemorizationMonitor(STORED, UNSEEN)(both, 10)

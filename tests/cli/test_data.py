@@ -93,6 +93,7 @@ def test_mistakes_reach_the_root_command_as_sentences(array: str, tmp_path: Path
     assert "6 at most" in mistake("split", f"{array}?count=7")
     assert "nothing to fetch for 'photos'" in mistake("fetch", "cifar10", "photos", "--cache", str(tmp_path))
     assert "cannot be written" in mistake("split", f"{array}?count=2", "--out", str(tmp_path / "no" / "x.json"))
+    assert "x.txt is not called .json" in mistake("split", f"{array}?count=2", "--out", str(tmp_path / "x.txt"))
 
 
 def test_fetch_keeps_what_is_there_and_says_how_to_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_8_bit_values_are_images() -> None:
         ((5, 0), None, r"shape \(5, 0\) is empty"),
         ((5, 8), "pictures", "no kind 'pictures'; it is images, signals, rows"),
         ((3, 20, 30), None, r"looks like one image; for one image use pixels\[None\]"),
-        ((20, 30, 3), None, "looks like one image"),
+        ((20, 30, 3), None, r"looks like one image; .* Signals have their channels first, N x C x L\."),
     ],
 )
 def test_other_shapes_are_refused(shape: tuple[int, ...], kind: str | None, message: str) -> None:

@@ -206,6 +206,7 @@ def test_a_column_of_paths(tmp_path: Path, values: Values) -> None:
         Image.fromarray(picture).save(path)
     chosen = frame[frame["label"] == 0]
     assert Images.of(chosen["path"]).hash == Images.of(pictures[[0, 2]]).hash
+    assert Images.of(list(zip(chosen["path"], chosen["label"], strict=True))).hash == Images.of(pictures[[0, 2]]).hash
     with pytest.raises(InputError, match="Of one with paths of images give their column"):
         Images.of(chosen)
 
@@ -215,7 +216,7 @@ def test_a_data_frame_has_columns_and_an_index() -> None:
     rows = Images.of(frame)
     assert (rows.columns, rows.ids, rows.shape) == (("age", "income"), ("a", "b"), (2,))
     assert Images.of(pd.concat([frame, frame])).ids == ("0", "1", "2", "3")
-    with pytest.raises(InputError, match="A data frame holds numbers alone"):
+    with pytest.raises(InputError, match=r"A data frame holds numbers alone; leave out or .* \(name\)\."):
         Images.of(frame.assign(name=["x", "y"]))
 
 
@@ -242,16 +243,27 @@ def test_a_dataset_with_random_transforms_is_told(recwarn: pytest.WarningsRecord
         Images.of(Flipping(list(torch.rand(5, 1, 8, 8))))
 
 
+def test_the_first_of_two_images_is_taken_and_that_is_told(recwarn: pytest.WarningsRecorder) -> None:
+    noisy, clean = torch.rand(5, 1, 8, 8), torch.rand(5, 1, 8, 8)
+    Images.of(TensorDataset(noisy, torch.rand(5, 1)))
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="Item 0 holds two images of one size, and the first of each item is taken"):
+        assert torch.equal(Images.of(TensorDataset(noisy, clean)).pixels, noisy)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         ([(3, torch.rand(3, 8, 8))] * 2, "Item 0 begins with an int; give the image first"),
+        (TensorDataset(torch.arange(2), torch.rand(2, 3, 8, 8)), "Item 0 begins with a Tensor; give the image first"),
+        ([torch.rand(4, 3, 8, 8)] * 2, r"shape \(4, 3, 8, 8\); .* join batches with torch\.cat\(batches\)"),
+        (iter(DataLoader(Items([1, 2]))), r"give the DataLoader itself, without iter\(\)"),
         (np.ma.masked_greater(np.random.default_rng(0).random((4, 3, 8, 8)), 0.5), "A masked array has values"),
         (torch.rand(4, 3, 8, 8).to("meta"), r"got a tensor without values \(device meta\)"),
         (pd.DataFrame({"a": [0.1, None], "b": [0.1, 0.3]}), "Values of rows must be finite; .* the first in row 1"),
         (DataLoader(Items([1, 2]), collate_fn=lambda items: items[0]), "Batch 0 holds no images, but an int"),
     ],
-    ids=["label first", "masked", "meta", "missing", "no batch"],
+    ids=["label first", "label first in a tensor", "batches", "iterator", "masked", "meta", "missing", "no batch"],
 )
 def test_what_holds_no_images_is_told(data: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):

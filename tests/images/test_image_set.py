@@ -14,6 +14,7 @@ from PIL import Image
 from torch.utils.data import Dataset, TensorDataset
 
 from recollect import Images, InputError
+from recollect.images import check_alike
 
 
 def some(count: int = 4, shape: tuple[int, int, int] = (3, 8, 8), seed: int = 0) -> torch.Tensor:
@@ -305,6 +306,7 @@ BAD_TENSORS = [
     (torch.zeros(2, 4, 8, 8), "Expected 1 or 3 channels, found 4", "in shape (2, 4, 8, 8)"),
     (bytes_of().long(), "got torch.int64", "looks like 0-255 data: divide by 255"),
     (bytes_of().long().flatten(1), "Values of rows must be floating point", "State the range that they have"),
+    (bytes_of().long() * 200, "got torch.int64", "divide by the largest value that a pixel can have, such as 65535"),
     (some() > 0.5, "must be floating point in [0, 1], got torch.bool", ""),
 ]
 
@@ -315,6 +317,15 @@ def test_bad_tensors(door: type, pixels: torch.Tensor, found: str, advice: str) 
     with pytest.raises(InputError, match=re.escape(found)) as raised:
         door(pixels)
     assert advice in str(raised.value)
+
+
+def test_rows_of_both_sets_have_the_same_columns_in_the_same_order() -> None:
+    values = torch.rand(2, 2)
+    train = Images(values, columns=["a", "b"])
+    with pytest.raises(InputError, match=r"rows have different columns: number 0 is 'a' and 'b'\..*\?columns=A\+B"):
+        check_alike(train, Images(values, columns=["b", "a"]))
+    for columns in (["a", "b"], ["0", "1"], []):  # numbers are no names
+        check_alike(train, Images(values, columns=columns))
 
 
 BAD_DATA = [

@@ -88,6 +88,8 @@ def test_channels_last() -> None:
     assert torch.allclose(seen[-1].view(5, 8, 8, 3)[..., 1], (x[:, 1] - 0.2) / 0.6, atol=1e-6)
     with pytest.raises(InputError, match=r"layout is nchw or nhwc \(channels last\), got 'hwc'"):
         open_model(model, layout="hwc")
+    with pytest.raises(InputError, match=r"its channels come first, so leave layout='nhwc' \(--layout nhwc\) out"):
+        open_model(lambda v: v.flatten(1).view(-1, 3, 8, 8), layout="nhwc")(x)
 
 
 def test_the_sigmoid_of_logits_is_in_0_to_1_whatever_the_input_is() -> None:

@@ -57,6 +57,15 @@ def test_what_does_not_fit_is_said(model: Any, message: str) -> None:
         probe_model(model, images())
 
 
+def test_a_scripted_model_of_two_arguments() -> None:
+    class OfTwo(nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> Tensor:
+            return x + y
+
+    with pytest.raises(InputError, match=r"missing value for argument 'y'.*is called with images alone"):
+        probe_model(torch.jit.script(OfTwo()), images())
+
+
 def test_weights_on_two_devices() -> None:
     model = nn.Sequential(tiny(), nn.Linear(1, 1, device="meta"))
     with pytest.raises(InputError, match=r"several devices \(cpu, meta\)"):

@@ -30,6 +30,10 @@ def test_channels_of_signals_have_a_range_each(tmp_path: Path) -> None:
     assert np.allclose(signals.pixels[:, 0], signals.pixels[:, 1])
     with pytest.raises(InputError, match="images take range=LOW,HIGH"):
         load(f"{tmp_path}/a.npy?as=images&range={tmp_path}/a.npy")
+    for other, stated in ((values[:, 0, :7], "7"), (values[:, :1], "1x1")):  # rows, and signals of one channel
+        np.save(tmp_path / "b.npy", other[..., :7])
+        with pytest.raises(InputError, match=f"for each of {stated} columns or channels, and these values are 2x20"):
+            load(f"{tmp_path}/a.npy?range={tmp_path}/b.npy")
     values[0, 0, 0] = np.nan
     np.save(tmp_path / "a.npy", values)
     with pytest.raises(InputError, match="finite"):

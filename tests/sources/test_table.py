@@ -37,6 +37,21 @@ def test_columns_are_chosen_and_dropped(tmp_path: Path) -> None:
         load(f"{path}?columns=a&drop=a")
 
 
+def test_columns_may_be_named_by_their_numbers(tmp_path: Path) -> None:
+    """As pandas names those of an array; two numbers in a row may also be values."""
+    rows = load(written(tmp_path, "0,1,2\n0.1,0.2,0.3\n"))
+    assert (len(rows), rows.columns) == (1, ("0", "1", "2"))
+    assert len(load(written(tmp_path, "0,1\n0.1,0.2\n"))) == 2
+
+
+def test_a_range_is_taken_from_the_same_columns_of_its_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,b\n1,100\n2,300\n")
+    other = written(tmp_path, "label,b,a\nx,0,0\ny,400,4\n", "b.csv")
+    assert np.allclose(load(f"{path}?range={other}").pixels, [[0.25, 0.25], [0.5, 0.75]])
+    with pytest.raises(InputError, match=r"b\.csv states the range of each column, but has no column 'c'"):
+        load(written(tmp_path, "a,c\n1,2\n", "c.csv") + f"?range={other}")
+
+
 def test_rows_may_be_signals(tmp_path: Path) -> None:
     assert load(f"{written(tmp_path, '0.1,0.2,0.3,0.4,0.5')}?as=signals").shape == (1, 5)
 
@@ -70,6 +85,7 @@ def test_values_beyond_the_range_are_refused_or_clipped(tmp_path: Path) -> None:
         ("0,1;0,2\n0,3;0,4\n", "", "column '1;0' holds text, such as '3;0': write decimals with a point"),
         ("1,2,3,4,5\n", "", "has 5 columns.*RECOLLECT_MAX_COLUMNS"),
         ("a,b\n1,2\n", "?drop=c", "has no column 'c'; it has a, b"),
+        (",a,b\n0,1,2\n", "", "column 'Unnamed: 0' has no name in the first line, .*with drop=Unnamed: 0"),
         ("a,b\n1,2\n", "", r"Values of rows must lie in \[0, 1\].*\?range=LOW,HIGH"),
         ("a,b\n", "", "holds no rows"),
         ("", "", "cannot be read as a table"),

@@ -158,8 +158,19 @@ def _no_file(model: ModelReference) -> InputError:
             f"No model is opened from the web; download {model.text} and give its path. A model of the Hugging Face "
             "hub has a name such as stabilityai/sd-vae-ft-mse."
         )
-    problem = "is a folder, not a file" if model.path.is_dir() else "does not exist"
-    return InputError(f"{model.path} {problem}; a model is a file ({known_suffixes()}), or package.module:factory.")
+    if not model.text.strip():
+        problem = "No model is named"
+    elif model.path.is_dir():
+        problem = f"{model.path} is a folder, not a file, and {_network_inside(model.path)}"
+    else:
+        problem = f"{model.path} does not exist"
+    return InputError(f"{problem}; a model is a file ({known_suffixes()}), or package.module:factory.")
+
+
+def _network_inside(folder: Path) -> str:
+    """Say which folder in a folder holds a network, as that of a pipeline has one for its vae."""
+    networks = [path.parent for path in sorted(folder.glob(f"*/{CONFIG}")) if describes_network(path.parent)]
+    return f"the network in it is {networks[0]}" if networks else f"no {CONFIG} in it names a network"
 
 
 def all_suffixes() -> list[str]:

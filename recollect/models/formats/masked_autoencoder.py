@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -92,21 +91,7 @@ def _shown_patches(folder: Path, config: Any) -> int:
 
 def _load(folder: Path, kind: Any, config: Any) -> Any:
     options = {"config": config, "dtype": torch.float32, "attn_implementation": "sdpa"}
-    with _without_bars():
-        return load_safetensors(folder, "masked autoencoder", kind.from_pretrained, **options)
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    """Let transformers show no progress bar; an audit has one of its own."""
-    bars = import_module("transformers.utils.logging")
-    were_shown = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if were_shown:
-            bars.enable_progress_bar()
+    return load_safetensors(folder, "masked autoencoder", kind.from_pretrained, **options)
 
 
 def _own_range(folder: Path) -> dict[str, Any]:

@@ -109,3 +109,12 @@ def test_what_does_not_open_is_said(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(InputError, match="cannot be read as JSON"):
         open_model(tmp_path)
+
+
+def test_weights_in_parts_are_opened_without_a_bar(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    saved("AutoencoderKL", tmp_path / "whole").save_pretrained(tmp_path / "parts", max_shard_size="20KB")
+    assert len(list((tmp_path / "parts").glob("*.safetensors"))) > 1
+    capfd.readouterr()
+    assert torch.equal(open_model(tmp_path / "parts")(X), open_model(tmp_path / "whole")(X))
+    assert capfd.readouterr() == ("", "")
+    assert diffusers.utils.logging.is_progress_bar_enabled()

@@ -47,12 +47,21 @@ def test_what_no_format_takes_is_refused_with_the_known_suffixes(tmp_path: Path)
     known = r"\.safetensors, \.pt2, \.pt, \.ts, \.onnx, \.pth"
     for name, problem in [
         ("absent.pt", "does not exist"),
-        (".", "is a folder, not a file"),
+        (".", r"is a folder, not a file, and no config\.json in it names a network"),
         ("arrays.bin.npz", "holds arrays, not a model"),
         ("notes.txt", "is not a file of a known kind"),
     ]:
         with pytest.raises(InputError, match=f"{problem}; a model is .*{known}"):
             open_model(tmp_path / name)
+
+
+def test_a_folder_that_holds_the_folder_of_a_network_names_it(tmp_path: Path) -> None:
+    (tmp_path / "vae").mkdir()
+    (tmp_path / "vae" / "config.json").write_text('{"_class_name": "AutoencoderKL"}')
+    with pytest.raises(InputError, match=rf"is a folder, not a file, and the network in it is {tmp_path}/vae; a model"):
+        open_model(tmp_path)
+    with pytest.raises(InputError, match="No model is named; a model is a file"):
+        open_model("")
 
 
 def test_an_address_on_the_web_is_refused() -> None:
