@@ -74,15 +74,19 @@ def join(new: RecordFile, set_aside: Iterable[Record], here: RecordFile) -> Reco
 
 def _of_one_version(file: RecordFile) -> RecordFile:
     """Leave out what an earlier version measured, if the training is of this one."""
-    if file.training is None or not is_current(file.training.get("provenance", {})):
+    if not _is_done(file.training):
         return file
     return file.without([key for key, record in file.records.items() if not is_current(record.provenance)])
 
 
-def _newer(new: RecordFile, here: RecordFile) -> dict[str, Any] | None:
-    """Return the run's record of the training, unless that is of an earlier version than the one here."""
-    candidates = [dict(file.training) for file in (new, here) if file.training]
-    return next((one for one in candidates if is_current(one.get("provenance", {}))), next(iter(candidates), None))
+def _newer(new: RecordFile, here: RecordFile) -> Mapping[str, Any] | None:
+    """Return the run's record of the training, unless that did not end or is of an earlier version."""
+    return new.training if _is_done(new.training) else here.training or new.training
+
+
+def _is_done(training: Mapping[str, Any] | None) -> bool:
+    """Return whether a training ended, and with this version."""
+    return training is not None and training["finished"] and is_current(training.get("provenance", {}))
 
 
 def _is_mixed(records: Iterable[Record]) -> bool:

@@ -9,7 +9,7 @@ from recollect.version import __version__
 from tests.benchmarks.running import benchmark
 from tests.paper.making import FIT, add_records
 
-main = benchmark("merge_results").main
+main, contents = benchmark("merge_results").main, benchmark("lent_machine").contents
 
 
 def test_records_of_another_run_replace_those_of_the_same_cells(tmp_path: Path) -> None:
@@ -47,6 +47,17 @@ def test_what_an_earlier_version_measured_goes_when_its_training_is_replaced(tmp
     there.add_training(FIT, {"training": FIT.name, "finished": True})
     main([str(there.folder), str(here.folder)])
     assert [record.mse for record in Store(here.folder).records()] == [[1e-9]]
+
+
+def test_a_training_that_did_not_end_replaces_nothing(tmp_path: Path) -> None:
+    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
+    write(here, Cell(FIT, 1e-3, "train", "block", "known"), 0.5, version="0.1.0")
+    here.add_training(FIT, {"training": FIT.name, "finished": True, "provenance": {"versions": {"recollect": "0.1.0"}}})
+    here.pack()
+    there.add_training(FIT, {"training": FIT.name, "finished": False})
+    before = contents(here.folder)
+    main([str(there.folder), str(here.folder)])
+    assert contents(here.folder) == before
 
 
 def test_records_of_other_weights_are_not_mixed(tmp_path: Path) -> None:
