@@ -31,7 +31,7 @@ from recollect.distributed.jobs import Budget, Job, Log, in_this_process
 from recollect.errors import InputError
 from recollect.files.locks import LOCK
 from recollect.paper import RESULTS
-from recollect.paper.cells import Fit
+from recollect.paper.cells import Cell, Fit
 from recollect.paper.experiments import EXPERIMENTS, experiments_named
 from recollect.paper.fit import is_trained
 from recollect.paper.measure import MeasureCells
@@ -58,33 +58,49 @@ class InTime:
     _put_off: set[Fit] = field(default_factory=set, init=False)
 
     def __call__(self, jobs: Iterable[Job], budget: Budget, log: Log) -> bool:
-        done = [self._run(cast(MeasureCells, job), budget, log) for job in jobs]
-        return all(done)
+        done = True
+        for job in jobs:
+            if self._should_begin(cast(MeasureCells, job), budget, log):
+                done = going_on([job], budget, log) and done
+                self.after_each()
+            else:
+                done = False
+        return done
 
-    def _run(self, job: MeasureCells, budget: Budget, log: Log) -> bool:
+    def _should_begin(self, job: MeasureCells, budget: Budget, log: Log) -> bool:
         seconds = seconds_of(job, self.estimates)
-        if seconds and self._has_begun and seconds > budget.left:
-            if budget.left and job.fit not in self._put_off:
-                log(f"{job.fit.name}: not begun, for it takes about {seconds:.0f} s, and {budget.left:.0f} s are left")
-            self._put_off.add(job.fit)
-            return False
-        self._has_begun = self._has_begun or bool(seconds)
+        if not seconds or not self._has_begun or seconds <= budget.left:
+            self._has_begun = self._has_begun or bool(seconds)
+            return True
+        if budget.left and job.fit not in self._put_off:
+            log(f"{job.fit.name}: not begun, for it takes about {seconds:.0f} s, and {budget.left:.0f} s are left")
+        self._put_off.add(job.fit)
+        return False
+
+
+def going_on(jobs: Iterable[Job], budget: Budget, log: Log) -> bool:
+    """Run jobs in this process; one that fails does not end the run, for the machine's time is for the others."""
+    done = True
+    for job in jobs:
         try:
-            return in_this_process([job], budget, log)
-        except Exception as error:  # of any kind: the time of the machine is for the other networks
-            log(f"{job.fit.name}: {error if isinstance(error, InputError) else traceback.format_exc()}")
-            return False
-        finally:
-            self.after_each()
+            done = in_this_process([job], budget, log) and done
+        except Exception as error:  # of any kind
+            name = job.fit.name if isinstance(job, MeasureCells) else type(job).__name__
+            log(f"{name}: {error if isinstance(error, InputError) else traceback.format_exc()}")
+            done = False
+    return done
 
 
 def seconds_of(job: MeasureCells, estimates: SecondsOfCells) -> float:
     """Estimate a training and all its cells; nothing if it needs no training now."""
-    workspace, fit = job.workspace, job.fit
-    missing = [cell for cell in job.of_training or job.cells if workspace.store.is_missing(cell)]
-    if is_trained(workspace, fit, job.needed) or not any(cell.sees_network for cell in missing):
+    missing = [cell for cell in job.of_training or job.cells if job.workspace.store.is_missing(cell)]
+    if is_trained(job.workspace, job.fit, job.needed) or not _wants_weights(job, missing):
         return 0.0
-    return fit.goal_seconds + sum(estimates.of_cell(cell) or 0.0 for cell in missing)
+    return job.fit.goal_seconds + sum(estimates.of_cell(cell) or 0.0 for cell in missing)
+
+
+def _wants_weights(job: MeasureCells, missing: Iterable[Cell]) -> bool:
+    return job.has_pictures or not job.cells or any(cell.sees_network for cell in missing)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -107,15 +123,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measure(scale: Scale, workspace: Workspace, recorded: Path, options: argparse.Namespace) -> bool:
     """Run the experiments, and pack what is new; return whether nothing is missing."""
     before = contents(recorded)
-    last = time.monotonic()
+    last, has_new = time.monotonic(), False
 
     def bring_back() -> None:
-        nonlocal last
-        last = time.monotonic()
-        pack_new(workspace, before, options.out)
+        nonlocal last, has_new
+        if has_new:
+            pack_new(workspace, before, options.out)
+        last, has_new = time.monotonic(), False
 
     def log(line: str) -> None:
+        nonlocal has_new
         print(line, flush=True)
+        has_new = True
         if time.monotonic() - last > EVERY:
             bring_back()
 
@@ -125,7 +144,7 @@ def measure(scale: Scale, workspace: Workspace, recorded: Path, options: argpars
         return run(
             experiments_named(options.names), scale, workspace, only=options.only, budget=Budget(options.max_seconds),
             log=log, runner=in_time, seeds=options.seeds, by_training=True,
-            kept=weights_needed(EXPERIMENTS.values(), scale),
+            kept=weights_needed(EXPERIMENTS.values(), scale), small_runner=going_on,
         )  # fmt: skip
     finally:
         bring_back()

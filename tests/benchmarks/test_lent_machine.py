@@ -49,6 +49,17 @@ def test_a_network_that_fails_does_not_end_the_run(tmp_path: Path) -> None:
     assert sum("trained:" in line for line in log) == 3
 
 
+def test_facts_that_fail_do_not_end_the_run(tmp_path: Path) -> None:
+    def fail(*_: object) -> dict[str, object]:
+        raise ZeroDivisionError("of facts")
+
+    log: list[str] = []
+    experiment = replace(three_trainings(), facts=fail)
+    assert not run([experiment], SMALL, make_workspace(tmp_path), small_runner=lent_machine.going_on, log=log.append)
+    assert "ZeroDivisionError: of facts" in log[-2]
+    assert "3 of 3 cells recorded" in log[-1]
+
+
 def test_what_is_new_is_brought_back_in_archives_and_merged(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path / "there")
     assert run([three_trainings()], SMALL, workspace)
