@@ -1,8 +1,8 @@
 """Measure the paper's suite on a machine that is lent for minutes, and bring the records back.
 
     python benchmarks/pack_images.py --data DATA --out runs/images --sets tiny600,svhn50,cifar1000
-    python benchmarks/lent_machine.py --data runs/images --commit COMMIT --out OUT       # there, again and again
-    python benchmarks/merge_results.py OUT results/paper/full --work runs/paper/full     # here, after each command
+    PYTHONPATH=. python benchmarks/lent_machine.py --data runs/images --commit COMMIT --out OUT  # there, repeatedly
+    python benchmarks/merge_results.py OUT results/paper/full --work runs/paper/full             # here, after each
 
 The first and the last command run where the repository is, the second on the lent machine. There it needs a copy of the
 files of the repository, torch, numpy and safetensors. `results/paper` says what is measured already. New records and
