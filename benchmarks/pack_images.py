@@ -4,20 +4,20 @@
     recollect paper run accurate --scale full --data gpu
 
 `recollect paper` reads DIR/NAME-PART.npz in place of the original files. Without --sets, all sets of at most
---largest images are packed.
+--largest images are packed. Unseen images are left out where no experiment attacks any.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from recollect.errors import InputError
 from recollect.images import Images
-from recollect.paper.cells import ImageSet
+from recollect.paper.cells import Cell, ImageSet
 from recollect.paper.experiments import EXPERIMENTS
 from recollect.paper.scales import Scale, scale_named
 
@@ -28,9 +28,15 @@ def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     scale = scale_named(options.scale, options.data)
     wanted = options.sets.split(",") if options.sets else None
+    attacked = {(cell.fit.images.first_of or cell.fit.images.name, cell.set) for cell in cells_of(scale)}
     for name, images in sets_of(scale, wanted, options.largest).items():
-        for part in images.parts:
+        for part in (part for part in images.parts if part == "train" or (name, part) in attacked):
             print(pack(images.load(part, options.data), options.out / f"{name}-{part}.npz"))
+
+
+def cells_of(scale: Scale) -> Iterator[Cell]:
+    for experiment in EXPERIMENTS.values():
+        yield from experiment.cells(scale)
 
 
 def sets_of(scale: Scale, wanted: Iterable[str] | None, largest: int) -> dict[str, ImageSet]:

@@ -41,10 +41,11 @@ def main(drawing: str) -> None:
 
 
 def rates(experiment: ModuleType, store: Store) -> dict[str, list[float]]:
-    """Read the rates of the paper's own network, which comes first, by method."""
+    """Read the rates of the paper's own network, which comes first, by method; one that lacks a mask is left out."""
     cells = at_the_papers_gamma(experiment.cells(FULL))
     own = [cell for cell in cells if cell.fit == cells[0].fit]
-    return {method: [float(share) for share in shares(own, store, method)] for method in METHODS}
+    by_method = {method: shares(own, store, method) for method in METHODS}
+    return {method: list(map(float, found)) for method, found in by_method.items() if found and "-" not in found}
 
 
 def draw(store: Store) -> Figure:
@@ -63,7 +64,8 @@ def panel(axes: Axes, title: str, series: Mapping[str, Rates]) -> None:
         for position, method in enumerate(METHODS):
             at, values = position + 0.4 * offset - 0.2, series[name].get(method)
             if values is None:
-                axes.text(at + 0.16, 2, "not in\nthe paper", ha="right", va="bottom", fontsize=8, color="#4b5560")
+                why = "not in\nthe paper" if name == "paper" else "not\nmeasured"
+                axes.text(at + 0.16, 2, why, ha="right", va="bottom", fontsize=8, color="#4b5560")
                 continue
             mean = sum(values) / len(values)
             label = name if position == 0 else None

@@ -15,7 +15,7 @@ from recollect.paper.origin import origin
 from recollect.paper.store import losses_reached
 from recollect.paper.workspace import Workspace
 from recollect.training import Training, train_to_loss
-from recollect.training.saved_state import remove_state
+from recollect.training.saved_state import has_state, remove_state
 
 _HISTORY = 200  # points of the loss curve that are kept
 
@@ -28,6 +28,11 @@ def is_trained(workspace: Workspace, fit: Fit, needed: Collection[float] | None 
     reached = losses_reached(facts)
     wanted = reached if needed is None else reached & {*needed}
     return wanted <= set(saved) and (facts["reached"] or None in saved)
+
+
+def is_paused(workspace: Workspace, fit: Fit) -> bool:
+    """Return whether a training is still to be resumed: until it ends, its weights replace no earlier ones."""
+    return has_state(workspace.work / fit.name)
 
 
 def remove_what_is_spare(workspace: Workspace, fit: Fit, needed: Collection[float] | None) -> None:

@@ -28,13 +28,14 @@ def run(
     budget: Budget | None = None, log: Callable[[str], None] = lambda _: None, runner: Runner = in_this_process,
     worker_device: torch.device | None = None, masks_together: int = MASKS_TOGETHER, seeds: int | None = None,
     by_training: bool = False, kept: Mapping[Fit, Collection[float]] = NOTHING_REMOVED,
+    small_runner: Runner = in_this_process,
 ) -> bool:  # fmt: skip
     """Compute what is missing; return whether nothing is missing afterwards.
 
     `only` holds patterns on trainings or cells. `worker_device` is where the runner's machines compute, if not where
     this one does. `seeds` limits how many trainings of each network there are. With `by_training`, all cells of a
     training are measured before the next training begins. `kept` names the losses whose weights stay after a training;
-    of other trainings all milestones stay.
+    of other trainings all milestones stay. `small_runner` runs in this process what takes a few images each.
     """
     note_commit()
     budget = budget or Budget()
@@ -53,7 +54,7 @@ def run(
                 for fit, cells in part.items()
             ]  # each knows all cells of its training, whose weights it may replace
             done = runner(jobs, budget, log) and done
-            done = in_this_process([*pictures, *facts], budget, log) and done  # also if a cell failed
+            done = small_runner([*pictures, *facts], budget, log) and done  # also if a cell failed
         workspace.store.pack()
         log(f"{budget.spent:.0f} s; {progress(workspace, work)}{seconds_recorded(workspace, work)}")
         return done and not _count_missing(workspace, computable)

@@ -12,6 +12,7 @@ from recollect.checkpoints import load_checkpoint_about
 from recollect.errors import InputError
 from recollect.images import Images
 from recollect.paper.cells import Cell, Fit, ImageSet
+from recollect.paper.fit import is_paused
 from recollect.paper.store import Store, is_current
 from recollect.paper.workspace import Workspace
 from recollect.records import Record
@@ -36,7 +37,7 @@ class AtHand:
             return None
 
     def network(self, cell: Cell) -> str | None:
-        if cell.loss not in self.workspace.checkpoints(cell.fit):
+        if cell.loss not in self.workspace.checkpoints(cell.fit) or is_paused(self.workspace, cell.fit):
             return None
         return weights_hash(self.workspace.network(cell.fit, cell.loss))
 
@@ -96,7 +97,7 @@ class _Reasons:
             prior = self._once(cell.method, lambda: self.at_hand.prior(cell)) or {}
             if any(_recorded(record, "prior", name) not in (None, value) for name, value in prior.items()):
                 return "measured with another prior"
-        elif self.at_hand.workspace.store.training(cell.fit) and not is_current(record.provenance):
+        elif self.at_hand.workspace.store.has_finished(cell.fit) and not is_current(record.provenance):
             return "measured with an earlier version"
         elif self._once(cell.loss, lambda: self.at_hand.network(cell)) not in (None, record.provenance.get("model")):
             return "measured with other weights"

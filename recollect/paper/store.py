@@ -171,6 +171,11 @@ class Store:
         versions = [version_of(record.provenance) for record in shown.values()]
         return len(shown), Counter(version for version in versions if version != __version__)
 
+    def other_settings_shown(self, cells: Iterable[Cell]) -> Counter[str]:
+        """Count by method the records shown that this version measured, but with other settings than it has now."""
+        measured = {cell.key: cell for cell in cells if not self.find_or_best(cell)}.values()
+        return Counter(cell.method for cell in measured if (r := self.shown(cell)) and is_current(r.provenance))
+
     def _file_of(self, cell: Cell) -> RecordFile:
         return self._file(self.folder / RECORDS / file_name(cell.identity))
 

@@ -108,6 +108,11 @@ def save_state(folder: Path, saved: SavedState) -> None:
     write_tensors(folder / FILE, saved.tensors, {"format": FORMAT, "values": json.dumps(saved.values)})
 
 
+def has_state(folder: Path) -> bool:
+    """Return whether a run in the folder can be resumed."""
+    return (folder / FILE).exists()
+
+
 def remove_state(folder: Path) -> None:
     """Remove the state of a finished run: it is several times as large as the weights, and nothing resumes from it."""
     (folder / FILE).unlink(missing_ok=True)
@@ -115,7 +120,7 @@ def remove_state(folder: Path) -> None:
 
 def load_state(folder: Path, device: torch.device) -> SavedState | None:
     """Read what an earlier run left in the folder; None if there is no state."""
-    if not (folder / FILE).exists():
+    if not has_state(folder):
         return None
     tensors, metadata = read_tensors(folder / FILE, device)
     if metadata.get("format") != FORMAT:

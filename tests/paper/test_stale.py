@@ -11,11 +11,13 @@ import pytest
 from recollect import InputError
 from recollect.checkpoints import load_checkpoint, load_checkpoint_about, save_checkpoint
 from recollect.diffusion import can_open_priors
+from recollect.distributed.jobs import Budget
 from recollect.paper.cells import Cell
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from recollect.paper.store import Store
 from recollect.paper.workspace import Workspace
+from recollect.version import __version__
 from tests.diffusion.folders import write_prior, write_schedule
 from tests.paper.making import FIT, make_experiment, make_workspace
 
@@ -96,6 +98,33 @@ def test_a_new_training_sets_the_cells_of_an_earlier_version_aside(tmp_path: Pat
     assert any("6 of its cells were measured with an earlier version" in line for line in lines_of(workspace))
     assert len(Store(tmp_path / "results" / "earlier" / "1").records()) == 6
     assert outcome(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", ["0.0.1", __version__])
+def test_a_training_that_is_paused_sets_nothing_aside(version: str, tmp_path: Path) -> None:
+    """Its weights may be lost before it ends, and what was measured before would then be gone for nothing."""
+    fit = replace(FIT, milestones=(1.0, 1e-3))  # the first is passed at once
+    workspace, experiment = make_workspace(tmp_path), make_experiment(("block",), fit)
+    lines_of(workspace, experiment)
+    (facts,) = workspace.store.trainings()
+    of_version = {"versions": {"recollect": version}}
+    for record in workspace.store.records():
+        provenance = {**record.provenance, **of_version, "model": "other weights"}
+        workspace.store.add(replace(record, provenance=provenance))
+    workspace.store.add_training(fit, {**facts, "provenance": of_version})
+    workspace.store.pack()
+    before = outcome(tmp_path)
+    shutil.rmtree(tmp_path / "work")
+    log: list[str] = []
+    more = make_experiment(("block", "dust"), fit)
+    for _ in range(2):  # the second finds the weights of the first
+        budget = Budget(1e-6, lambda: float(sum("paused" in line for line in log)))
+        assert not run([more], SMALL, workspace, budget=budget, log=log.append)
+        assert workspace.checkpoints(fit)
+        assert outcome(tmp_path) == before
+    log = lines_of(workspace, more)
+    assert "6 of its cells were measured with" in log[0]
+    assert len(outcome(tmp_path)) == 12
 
 
 def test_a_checkpoint_of_other_images_is_refused_by_name(tmp_path: Path) -> None:

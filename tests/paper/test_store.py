@@ -91,6 +91,8 @@ def test_a_new_measurement_replaces_that_of_other_settings(tmp_path: Path) -> No
     store.pack()
     assert (store.find(wider), store.is_missing(wider), store.find_earlier(LAST)) == (None, True, None)
     assert store.find_earlier(wider) == store.find(LAST)
+    assert store.other_settings_shown([LAST]) == {}
+    assert store.other_settings_shown([wider]) == {"known": 1}
     add_records(store, [wider], {"known": [1e-5]})
     store.pack()
     assert [record.mse for record in store.records()] == [[1e-5]]

@@ -42,11 +42,17 @@ def _earlier_note(experiment: Experiment, scale: Scale, workspace: Workspace) ->
     """Say how many of the records that a table shows were measured with an earlier version of the package."""
     if workspace.store.facts(experiment.name) is not None and not workspace.store.has_facts(experiment.name):
         return "\nMeasured with an earlier version of recollect.\n"
-    count, earlier = workspace.store.versions_shown(experiment.cells(scale))
-    if not earlier:
-        return ""
-    named = ", ".join(f"{cells} with {version}" for version, cells in sorted(earlier.items()))
-    return f"\nOf {count} cells shown, measured with an earlier version of recollect: {named}.\n"
+    cells = experiment.cells(scale)
+    count, earlier = workspace.store.versions_shown(cells)
+    others = workspace.store.other_settings_shown(cells)
+    text = ""
+    if earlier:
+        named = ", ".join(f"{number} with {version}" for version, number in sorted(earlier.items()))
+        text += f"\nOf {count} cells shown, measured with an earlier version of recollect: {named}.\n"
+    if others:
+        named = ", ".join(f"{number} of {method}" for method, number in sorted(others.items()))
+        text += f"\nOf {count} cells shown, measured with other settings than this version has: {named}.\n"
+    return text
 
 
 def _figures(experiment: Experiment, scale: Scale, workspace: Workspace) -> list[Path]:
