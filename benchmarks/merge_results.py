@@ -3,9 +3,9 @@
     python benchmarks/merge_results.py RUN/full results/paper/full
     python benchmarks/merge_results.py FOLDER results/paper/full --work runs/paper/full
 
-RUN is the folder that `recollect paper run --results RUN` wrote there. FOLDER holds what `lent_machine.py` brought
-back. A record replaces the one of the same cell, but none of this version is replaced by one of an earlier version. A
-training that was also measured here, with other weights, is left as it is. --work is where pictures go.
+RUN is the folder that `recollect paper run --results RUN` wrote there. FOLDER holds the archives of
+`short_jobs.py`. A record replaces the one of the same cell, but none of this version is replaced by one of an earlier
+version. A training that was also measured here, with other weights, is left as it is. --work is where pictures go.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from recollect.version import __version__
 from tests.benchmarks.running import benchmark
 from tests.paper.making import FIT, add_records
 
-main, contents = benchmark("merge_results").main, benchmark("lent_machine").contents
+main, contents = benchmark("merge_results").main, benchmark("short_jobs").contents
 
 
 def test_records_of_another_run_replace_those_of_the_same_cells(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import whole_audit
-
 from recollect.records import read_json
-from tests.benchmarks.running import run
+from tests.benchmarks.running import benchmark, run
+
+whole_audit = benchmark("whole_audit")
 
 
 def test_an_audit_prepares_its_network_a_few_times_and_not_for_every_cell(tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
-"""Measure the paper's suite on a machine that is lent for minutes, and bring the records back.
+"""Measure the paper's suite in short jobs on another machine, and collect the records.
 
     python benchmarks/pack_images.py --data DATA --out runs/images --sets tiny600,svhn50,cifar1000
-    PYTHONPATH=. python benchmarks/lent_machine.py --data runs/images --commit COMMIT --out OUT  # there, repeatedly
+    PYTHONPATH=. python benchmarks/short_jobs.py --data runs/images --commit COMMIT --out OUT    # there, once a job
     python benchmarks/merge_results.py OUT results/paper/full --work runs/paper/full             # here, after each
 
-The first and the last command run where the repository is, the second on the lent machine. There it needs a copy of the
-files of the repository, torch, numpy and safetensors. `results/paper` says what is measured already. New records and
-weights go to --work. If that folder is kept between commands, the next one goes on with it. OUT holds archives of all
-that is new, and is brought up to date after each training and each minute, so a command that is killed loses little.
+For a queue whose jobs end after minutes, and whose machines may keep nothing. The first and the last command run where
+the repository is. The second needs a copy of the repository's files, torch, numpy and safetensors. `results/paper` says
+what is measured already. New records and weights are written to --work. If that folder is kept, the next job resumes
+there. OUT holds archives of all that is new. They are renewed after each training and each minute, so a job that is
+killed loses little.
 
 A network is trained and all its cells are measured before the next one begins. After the first one, a network is begun
 only if it should be done with in the time left. A network that fails does not end the run.
@@ -176,7 +177,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], metavar="PATTERN")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--results", type=Path, default=RESULTS, help="what is recorded already")
-    parser.add_argument("--work", type=Path, default=Path("runs/lent"), help="new records, weights and pictures")
+    parser.add_argument("--work", type=Path, default=Path("runs/short_jobs"), help="new records, weights and pictures")
     parser.add_argument("--device")
     return parser.parse_args(arguments)
 
