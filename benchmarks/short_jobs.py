@@ -37,7 +37,7 @@ from recollect.paper.experiments import EXPERIMENTS, experiments_named
 from recollect.paper.fit import is_trained
 from recollect.paper.measure import MeasureCells
 from recollect.paper.order import weights_needed
-from recollect.paper.origin import COMMIT, commit, note_commit
+from recollect.paper.origin import COMMIT, note_commit
 from recollect.paper.overview import overview
 from recollect.paper.run import run
 from recollect.paper.scales import Scale, scale_named
@@ -109,8 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with input_errors_end_it():
         if options.commit:
             os.environ[COMMIT] = options.commit
-        note_commit()
-        if commit() is None:
+        if note_commit() is None:
             raise InputError("This copy is no repository: name its commit with --commit.")
         scale = scale_named(options.scale, options.data)
         recorded = options.results / scale.name

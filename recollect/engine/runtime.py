@@ -37,7 +37,7 @@ _shared: ContextVar[dict[Key, Runtime] | None] = ContextVar("_shared", default=N
 
 
 class Remembered(NamedTuple):
-    """What a method made of damaged images, for another method that begins with the same."""
+    """What the method before made of which damaged images, for one that begins with the same."""
 
     method: object
     y: Tensor
@@ -57,7 +57,7 @@ class Runtime:
         self._first = y[: min(PROBE_IMAGES, chunk or PROBE_IMAGES)].to(self.device)
         self._bytes_an_image = 0  # at the peak of a call, where a GPU has been measured
         self._call = ModelCall()
-        self.remembered: Remembered | None = None  # of the recovery before, in a block of shared runtimes
+        self.remembered: Remembered | None = None  # in a block of shared runtimes
         self._fused: dict[tuple[float, int], FusedAdmm] = {}
         self._accelerator = self._find_accelerator(len(y)) if accelerated and is_wanted() else None
         if self._runs_kernels:

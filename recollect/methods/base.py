@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from torch import Tensor
 
 from recollect.degradation import Degradation, Erasure
-from recollect.engine import Active, Autoencoder, Runtime, prepare, run
+from recollect.engine import Active, Autoencoder, Remembered, Runtime, prepare, run
 from recollect.errors import InputError
 from recollect.recovery import Progress, Recovery, Trace
 
@@ -111,7 +111,9 @@ class Method:
             self.check_kind(y.shape[1:])
         with self.prepared(f, y, chunk) as runtime:  # which checks y
             known = self._check_truth(truth).expand(y) if self.knows_truth else None
-            return self.recover(runtime, y, known, trace, progress)
+            recovery = self.recover(runtime, y, known, trace, progress)
+            runtime.remembered = Remembered(self, y, recovery)
+            return recovery
 
     @contextmanager
     def prepared(self, f: Autoencoder | None, y: Tensor, chunk: int | None) -> Iterator[Runtime]:

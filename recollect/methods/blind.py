@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from recollect.degradation import Degradation, Start, half_kept
-from recollect.engine import Active, Remembered, Runtime
+from recollect.engine import Active, Runtime
 from recollect.errors import InputError
 from recollect.image_values import all_finite, mean_square, per_image
 from recollect.methods.admm import check_admm, solve
 from recollect.methods.base import Method
 from recollect.per_image import PerImage
-from recollect.recovery import Progress, Recovery, Stop, Trace
+from recollect.recovery import Stop
 
 CONVERGED_MSE = 1e-9  # successive estimates closer than this (MSE) ...
 CALM_ROUNDS = 3  # ... this many times running: the paper's stopping rule
@@ -96,26 +96,6 @@ class Blind(Method):
             )
         if not isinstance(self.limit, int) or self.limit < 1:
             raise InputError(f"The limit is a number of rounds, 1 or more; got {self.limit}.")
-
-    def recover(
-        self, f: Runtime, y: Tensor, truth: Degradation | None, trace: Trace | None, progress: Progress | None
-    ) -> Recovery:
-        """Recover, unless the recovery before was the same: `refined` begins with it, and an audit runs both."""
-        if trace is not None or type(self) is not Blind:  # another class may have more settings
-            return super().recover(f, y, truth, trace, progress)
-        if not self._is_remembered(f, y):
-            f.remembered = None  # its memory is free for the next
-            f.remembered = Remembered(self, y, super().recover(f, y, truth, trace, progress))
-        assert f.remembered is not None
-        return f.remembered.recovery
-
-    def _is_remembered(self, f: Runtime, y: Tensor) -> bool:
-        if f.remembered is None or not isinstance(before := f.remembered.method, Blind):
-            return False
-        if before.start is not self.start:  # objects of others may not be comparable
-            return False
-        same = (before.gamma, before.steps, before.limit) == (self.gamma, self.steps, self.limit)
-        return same and torch.equal(f.remembered.y, y)
 
     def begin(self, f: Runtime, y: Tensor, truth: Degradation | None, rows: slice) -> BlindBatch:
         start = self.start(y[rows])

@@ -22,10 +22,10 @@ def origin(device: torch.device | str, **more: Any) -> dict[str, Any]:
     return provenance(device, commit=commit(), date=datetime.now(UTC).date().isoformat(), **more)
 
 
-def note_commit() -> None:
+def note_commit() -> str | None:
     """Read the commit anew: the records of a run name the one it began with, whatever is committed meanwhile."""
     commit.cache_clear()
-    commit()
+    return commit()
 
 
 @cache

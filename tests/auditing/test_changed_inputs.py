@@ -66,7 +66,7 @@ def schedule(folder: Path, changed: bool) -> dict[str, Any]:
 
 
 def run(out: Path, model: Any, **more: Any) -> Audit:
-    settings: dict[str, Any] = {"methods": "iterate", "masks": "half", "gamma": 0.5, "start": "half_kept"}
+    settings: dict[str, Any] = {"methods": "iterate", "masks": "half"}
     return audit(model, train=images(4, 1), control=images(3, 2), out=out, **settings | more)
 
 
@@ -108,7 +108,7 @@ def write_pictures(folder: Path, names: list[str]) -> None:
 
 def test_a_renamed_file_has_its_new_name_in_every_record(tmp_path: Path) -> None:
     write_pictures(tmp_path / "train", ["a.png", "b.png", "c.png"])
-    settings: dict[str, Any] = {"methods": "iterate", "masks": "half", "gamma": 0.5, "start": "half_kept"}
+    settings: dict[str, Any] = {"methods": "iterate", "masks": "half"}
     audit(tiny(), train=tmp_path / "train", out=tmp_path / "out", **settings)
     (tmp_path / "train" / "b.png").rename(tmp_path / "train" / "beta.png")
     again = audit(tiny(), train=tmp_path / "train", out=tmp_path / "out", tell=pytest.fail, **settings)

@@ -53,7 +53,7 @@ def test_nothing_is_shown_when_asked_to_be_quiet() -> None:
 
 
 def test_python_shows_progress_where_it_is_asked_to(capsys: pytest.CaptureFixture[str]) -> None:
-    small_audit(train=3, control=None, masks="half", methods="iterate", progress=True)
+    small_audit(train=3, control=None, masks="half", methods="iterate", gamma=None, start=None, progress=True)
     assert "100% done: checking numerical stability" in capsys.readouterr().err
-    small_audit(train=3, control=None, masks="half", methods="iterate")
+    small_audit(train=3, control=None, masks="half", methods="iterate", gamma=None, start=None)
     assert capsys.readouterr().err == ""

@@ -7,6 +7,7 @@ import pytest
 from recollect.distributed.jobs import Budget
 from recollect.paper.cells import Cell
 from recollect.paper.experiment import Experiment
+from recollect.paper.origin import COMMIT, commit
 from recollect.paper.run import run
 from recollect.paper.scales import SMALL
 from recollect.paper.store import Store
@@ -83,5 +84,7 @@ def files_of(store: Store) -> dict[Path, Path]:
 
 
 def test_a_copy_that_is_no_repository_needs_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_jobs, "commit", lambda: None)
+    monkeypatch.delenv(COMMIT, raising=False)
+    monkeypatch.setenv("PATH", "")  # as without git
     assert "name its commit with --commit" in refused("short_jobs", "--out", str(tmp_path))
+    commit.cache_clear()

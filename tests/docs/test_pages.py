@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,12 @@ ROOT = Path(__file__).parents[2]
 WRITTEN = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
-def run(page: str, **given: object) -> dict[str, object]:
+def run(page: str, replaced: Sequence[tuple[str, str]] = (), **given: object) -> dict[str, object]:
     """All Python blocks of a page, one after another as a reader would, with names given; the names that are left."""
     text = (ROOT / "docs" / f"{page}.md").read_text()
+    for code, instead in replaced:
+        assert code in text
+        text = text.replace(code, instead)
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
     assert blocks
     names: dict[str, object] = {"__name__": "page", **given}
@@ -92,13 +96,14 @@ def test_the_generic_baseline() -> None:
     assert restored.estimate.shape == images.shape
 
 
-def test_auditing_a_diffusion_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auditing_a_diffusion_model() -> None:
     """As it stands, but for the download of the model and the hours of its audit."""
-    denoiser = Denoiser.of(lambda x, sigma: x * 0, (3, 8, 8))
-    monkeypatch.setattr("recollect.diffusion.open_denoiser", lambda name: denoiser)
-    monkeypatch.setattr(recollect, "audit", inspect.signature(recollect.audit).bind)
-    batch = pictures(2, 1)
-    names: dict[str, Any] = run("concepts/diffusion", train_images=batch, unseen_images=pictures(2, 2))
+    denoiser, batch = Denoiser.of(lambda x, sigma: x * 0, (3, 8, 8)), pictures(2, 1)
+    replaced = [('open_denoiser("google/ddpm-cifar10-32")', "opened"), ("result = audit(", "result = bind(")]
+    bind = inspect.signature(recollect.audit).bind
+    names: dict[str, Any] = run(
+        "concepts/diffusion", replaced, opened=denoiser, bind=bind, train_images=batch, unseen_images=pictures(2, 2)
+    )
     assert names["result"].arguments["model"] is denoiser
     assert names["autoencoder"](batch).shape == batch.shape
 
