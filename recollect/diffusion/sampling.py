@@ -56,9 +56,8 @@ def sample(
             numbers = range(start, min(count, start + chunk))
             drawn = [np.random.default_rng((seed, n)).standard_normal(denoiser.space, np.float32) for n in numbers]
             noise = torch.from_numpy(np.stack(drawn)).to(device)
-            parts.append(
-                call(drawn_from, noise, leave_unchecked).cpu()
-            )  # with fewer at once if memory does not suffice
+            drawn_images = call(drawn_from, noise, leave_unchecked)  # with fewer at once if memory does not suffice
+            parts.append(drawn_images.cpu())
             if progress:
                 progress(numbers.stop, count)
     return torch.cat(parts)
